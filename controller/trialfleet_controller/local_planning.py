@@ -24,6 +24,7 @@ from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import unpack
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import list_workspace_scripts
 from trialfleet_runner.exposure import refuse_folders

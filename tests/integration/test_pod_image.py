@@ -23,7 +23,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.attempt import KUBELET_BYTES
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.probe import probe_grants
-from trialfleet_runner import environment
+from trialfleet_repository.environments import environment
 from trialfleet_runner.pod.canary import reached, verdict
 from trialfleet_runner.pod_report import CanaryAddress, PodProbeReport
 from trialfleet_sandbox.gate import Gate

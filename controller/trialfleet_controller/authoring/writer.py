@@ -14,10 +14,11 @@ from trialfleet_controller.authoring.context_cache import Cost
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_repository import workspace
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import environment
 from trialfleet_repository.trees import Tree, tree_digest
 from trialfleet_repository.workspace import build_template, template_of
-from trialfleet_runner import environment, workspace
 from trialfleet_runner.agent_session import AgentSession, EndedSession, run_session
 from trialfleet_runner.agents.protocol import Agent, Identity
 from trialfleet_sandbox.protocol import Sandbox, SandboxError

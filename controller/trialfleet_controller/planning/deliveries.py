@@ -10,6 +10,7 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_repository.trees import unpack
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.context.placement import nested_unreached
 

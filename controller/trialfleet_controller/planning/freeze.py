@@ -35,6 +35,7 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.task import Status
 from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check.kept_matrix import plan_deliveries
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check.delivery_matrix import DeliveryMatrix, declared, key
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.protocol import Identity

@@ -19,7 +19,9 @@ from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.stored_records import parse_bytes
-from trialfleet_runner import environment
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import environment
+from trialfleet_repository.mounts import place_of
 from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within

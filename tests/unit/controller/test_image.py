@@ -32,8 +32,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter
 from trialfleet_ledger.records.environment import Recipe
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import environment
 from trialfleet_repository.trees import unpack
-from trialfleet_runner import environment
 from trialfleet_runner.context.texts import TextName
 from trialfleet_runner.pod.bake import read_source
 from trialfleet_tasks.taskfile import load_task_file
