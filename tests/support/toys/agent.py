@@ -7,9 +7,8 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup, Step
+from trialfleet_runner.agents.protocol import Exit, Identity, Job, Mount, Parsed, Reach, Setup, Step
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 CONTEXT_FILE = "TOY.md"
 VERSION = "0.1"
