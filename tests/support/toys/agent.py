@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.protocol import Exit, Identity, Job, Mount, Parsed, Reach, Setup, Step
+from trialfleet_runner.agents.protocol import Exit, Identity, Job, Mount, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of
 
 CONTEXT_FILE = "TOY.md"
@@ -38,7 +38,8 @@ class ToyAgent:
         """One turn and one tool call for each line of its log."""
         wrote = _WROTE.findall((record / "stdout").read_text(errors="replace"))
         steps = [
-            Step(turn=turn, kind="edit", tool="toy-write", path=path, detail=f"operator {sign}")
+            {"turn": turn, "kind": "edit", "tool": "toy-write", "path": path, "detail": f"operator {sign}"}
             for turn, (sign, path) in enumerate(wrote, 1)
         ]
-        return Parsed(steps=tuple(steps), turns=len(steps), tool_calls=len(steps), stop=stop_of(exit))
+        counts = {"turns": len(steps), "tool_calls": len(steps)}
+        return Parsed.model_validate({"steps": steps, "stop": stop_of(exit), **counts})
