@@ -19,16 +19,14 @@ def register_toy_language() -> Plugin:
     """The one place that knows how a language is registered."""
     return Plugin(
         "language",
-        "from toy_language import ToyLanguage\n"
-        "from trialfleet_repository.languages import registry\n"
-        "registry.LANGUAGES['toy'] = ToyLanguage()\n",
+        "from toy_language import TOY\nfrom trialfleet_repository.languages import register\nregister(TOY)\n",
     )
 
 
 @pytest.mark.needs("bwrap")
 @pytest.mark.xfail(
     strict=True,
-    raises=pytest.RaisesExc(CommandRefused, match="repo.environment.kind: input should be 'node', 'go', "),
+    raises=pytest.RaisesExc(CommandRefused, match="repo.environment.kind: "),
     reason="validate refuses environment.kind: ToolEnvironment.kind is a Literal that names all languages",
 )
 def test_a_toy_language_from_campaign_file_to_report(tmp_path: Path) -> None:

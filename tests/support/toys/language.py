@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from trialfleet_repository.languages import Language
+
 _RUN_CHECKS = """
 for file in "$@"; do
   expression=$(cat "${file%.check}.toy")
@@ -23,19 +25,18 @@ RUN_CHECKS = ("/bin/sh", "-c", _RUN_CHECKS, "toy", "{tests}")
 OUTCOMES = {"good": "passed", "bad": "failed"}
 
 
-class ToyLanguage:
-    """What the product asks of a language."""
+def read_checks(record: Path) -> list[tuple[str, str, str, str]]:
+    """File, name, outcome and text of each check. `record`: folder with the tests' stdout."""
+    printed = (record / "stdout").read_text(errors="replace")
+    return [
+        (file, name, OUTCOMES[verdict], f"got {got}") for file, name, verdict, got in _VERDICT.findall(printed)
+    ]
 
-    name = "Toy"
-    kind = "toy"  # environment.kind of a task file
-    suffixes = (".toy",)
 
-    def is_test(self, path: str) -> bool:
-        return path.endswith(".check")
-
-    def read_results(self, record: Path) -> list[tuple[str, str, str, str]]:
-        """File, name, outcome and text of each check; `record`: folder with the tests' stdout."""
-        printed = (record / "stdout").read_text(errors="replace")
-        return [
-            (file, name, OUTCOMES[verdict], f"got {got}") for file, name, verdict, got in _VERDICT.findall(printed)
-        ]
+TOY = Language(
+    name="Toy",
+    suffixes=(".toy",),
+    test_paths=re.compile(r"\.check\Z"),
+    is_test_module=lambda path: path.endswith(".check"),
+    is_manifest=lambda path: False,
+)
