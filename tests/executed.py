@@ -1,6 +1,6 @@
 """Proof of `make affected`: which product modules each file of tests executes, the programs it starts included.
 
-`python -m tests.executed [WHAT PYTEST IS GIVEN]` runs tests so, and prints each module that a file of tests
+`python -m tests.executed [WHAT tests.pools IS GIVEN]` runs tests so, and prints each module that a file of tests
 executed although `tests.affected` says that no change of the module reaches that file. Needs an environment of
 Python 3.12 with requirements/dev.txt and this checkout: its sys.monitoring reports a function once and costs
 nothing afterwards. Not recorded: programs from which a sandbox hides the records.
@@ -42,7 +42,9 @@ def main(arguments: list[str]) -> int:
     load = f"sys.path.insert(0, {str(HOOK.parent)!r}); import {HOOK.stem}; del sys.path[0]"
     hook.write_text(f"import sys; exec({load!r})\n", encoding="utf-8")
     try:
-        subprocess.run([sys.executable, "-m", "pytest", "-p", "tests.executed", *arguments], cwd=ROOT, check=False)
+        subprocess.run(
+            [sys.executable, "-m", "tests.pools", "-p", "tests.executed", *arguments], cwd=ROOT, check=False
+        )
     finally:
         hook.unlink()
     return print_unreached(RECORDS / "executed")

@@ -46,8 +46,9 @@ def divide_files(files: Iterable[str], costs: dict[str, Cost]) -> list[Pool]:
 def _pool(file: str, cost: Cost | None) -> str:
     if _has_pods(file):
         return "pods"
-    waits = cost is not None and cost.seconds > 5 and cost.core_seconds < cost.seconds / 4
-    return "waiting" if waits else "computing"
+    if cost is None or file.startswith("tests/unit/"):
+        return "computing"
+    return "waiting" if cost.seconds > 5 and cost.core_seconds < cost.seconds / 4 else "computing"
 
 
 def _has_pods(file: str) -> bool:
@@ -81,7 +82,8 @@ class Running(NamedTuple):
 def start_pool(pool: Pool, options: Sequence[str], folder: Path, *, quiet: bool) -> Running:
     """One pytest with the pool's workers, each with one file at a time."""
     costs, output = folder / f"{pool.name}.tsv", folder / f"{pool.name}.out"
-    argv = [sys.executable, "-m", "pytest", "-n", str(WORKERS[pool.name]), "--dist", "loadfile"]
+    workers = min(WORKERS[pool.name], len(pool.files))
+    argv = [sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "loadfile"]
     argv += ["--no-loadscope-reorder", "-o", f"cache_dir=.pytest_cache/{pool.name}", "--costs", str(costs)]
     with output.open("wb") as file:
         process = subprocess.Popen([*argv, *options, *pool.files], cwd=ROOT, stdout=file if quiet else None)

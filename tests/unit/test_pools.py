@@ -36,6 +36,7 @@ def test_each_file_is_in_one_pool_the_longest_first(files: set[str], costs: dict
         ("tests/integration/test_a.py", Cost(60, 10), "waiting"),
         ("tests/integration/test_a.py", Cost(60, 20), "computing"),
         ("tests/integration/test_a.py", Cost(4, 0), "computing"),
+        ("tests/unit/test_a.py", Cost(60, 0), "computing"),
     ],
 )
 def test_what_waits_runs_beside_what_computes(file: str, cost: Cost | None, name: str) -> None:
