@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -11,52 +10,8 @@ from pathlib import PurePosixPath
 
 from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.environments.provided import Provided
-from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.languages import is_harness, is_junk, is_test_path
 
-HARNESS = {
-    "conftest.py",
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "tox.ini",
-    "setup.cfg",
-    "pyproject.toml",
-    ".coveragerc",  # names plugins of coverage, which are imported with it
-    ".coveragerc.toml",
-    "sitecustomize.py",
-    "usercustomize.py",
-}
-"""Files that decide how Python's tests run. Some are also read from the folders above a workspace."""
-_MANIFESTS = {
-    # JavaScript
-    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml",
-    "yarn.lock", "bun.lock", "bun.lockb", "bunfig.toml", "deno.json", "deno.jsonc", "deno.lock", ".npmrc",
-    ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".swcrc",
-    # Rust
-    "cargo.toml", "cargo.lock", "rust-toolchain", "rust-toolchain.toml",
-    # Go
-    "go.mod", "go.sum", "go.work", "go.work.sum",
-    # Java
-    "pom.xml", "gradle.properties", "gradle.lockfile", "gradlew", "gradlew.bat", "mvnw", "mvnw.cmd",
-}  # fmt: skip
-_CONFIGURATION = re.compile(
-    r"(?:(?:vite|vitest|jest|babel|karma|playwright|cypress)\.conf(?:ig)?|(?:vitest|jest)\.(?:workspace|setup)"
-    r"|\.mocharc|\.babelrc|\.nycrc|\.c8rc)(?:\..+)?"
-    r"|tsconfig.*\.json|.+\.gradle(?:\.kts)?",
-    re.DOTALL,
-)
-_CONFIGURATION_FOLDERS = {".cargo", ".mvn", "buildsrc"}
-_JUNK = {
-    "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage", ".venv", ".tox",
-    "node_modules",
-}  # fmt: skip
-_BUILT = re.compile(  # by Maven, cargo and Gradle: a source folder may be called target, too
-    r"(?:^|/)target/(?:classes|test-classes|surefire-reports|maven-status|maven-archiver|generated-sources"
-    r"|generated-test-sources|debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|$)"
-    r"|(?:^|/)build/(?:test-results|classes/(?:java|kotlin)|reports/tests|tmp/compile\w*Java)(?:/|$)"
-    r"|(?:^|/)\.gradle/(?:\d|buildOutputCleanup/|vcs)"
-)
 _COMPILED = (".pyc", ".pyo", ".so", ".pth", ".egg-link")
 _METADATA = (".egg-info", ".dist-info")
 # Found by every interpreter's start, and before a plain tests/.
@@ -67,38 +22,6 @@ def standard() -> Provided:
     """Without an environment: the standard library and pytest itself."""
     return Provided(
         dict.fromkeys((*sys.stdlib_module_names, "pytest", "_pytest", "pluggy", "iniconfig", "packaging"))
-    )
-
-
-def is_harness(path: str) -> bool:
-    """Whether a file decides how tests are built and run, by its name in any letter case.
-
-    >>> [is_harness(p) for p in ("pkg/pyproject.toml", "web/vitest.config.ts", "Cargo.toml", ".mvn/jvm.config")]
-    [True, True, True, True]
-    >>> [is_harness(p) for p in ("build.rs", "src/cli/build.rs", "src/config.ts", "data/packages.json")]
-    [True, False, False, False]
-    """
-    *folders, name = path.lower().split("/")
-    return (
-        name in HARNESS
-        or name in _MANIFESTS
-        or _CONFIGURATION.fullmatch(name) is not None
-        or not _CONFIGURATION_FOLDERS.isdisjoint(folders)
-        or (name == "build.rs" and "src" not in folders)  # below src it is a module of that name
-    )
-
-
-def is_junk(path: str) -> bool:
-    """Whether a path is a by-product of running programs, such as bytecode or installed packages, and never an
-    intended change.
-
-    >>> [is_junk(p) for p in ("web/node_modules/x/index.js", "core/target/classes/A.class", "src/target/cart.rs")]
-    [True, True, False]
-    """
-    return (
-        any(part in _JUNK for part in path.split("/"))
-        or path.endswith((".pyc", ".pyo"))
-        or _BUILT.search(path) is not None
     )
 
 

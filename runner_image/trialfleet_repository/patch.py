@@ -15,8 +15,9 @@ from pathlib import Path
 
 from trialfleet_ledger.bundle import redacted
 from trialfleet_repository.cache import scratch
-from trialfleet_repository.excluded_paths import Exclusions, is_junk
+from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.git import GitError, git, read_blobs
+from trialfleet_repository.languages import is_junk
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry, TreeError, check, check_path, resolve
 from trialfleet_repository.workspace import FAST_IMPORT, Template, init_bare, modify, quoted
 from trialfleet_repository.workspace_scan import MAX_BYTES, Changes, survey

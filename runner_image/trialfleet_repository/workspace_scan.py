@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
-from trialfleet_repository.excluded_paths import is_junk
+from trialfleet_repository.languages import is_junk
 from trialfleet_repository.trees import EntryKind, TreeEntry, TreeError, check_path
 
 MAX_FILE_BYTES = 8 * 2**20

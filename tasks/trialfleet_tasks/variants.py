@@ -9,7 +9,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.context_files import strip
 from trialfleet_repository.environments.provided import Provided
 from trialfleet_repository.excluded_paths import Exclusions
-from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.languages import PYTHON, is_test_path
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError, changed, is_folder
 from trialfleet_tasks.sources.materialise import Trees
 from trialfleet_tasks.taskfile import LoadedTask
@@ -83,14 +83,8 @@ def without(tree: Tree, paths: tuple[str, ...]) -> dict[str, TreeEntry]:
     return {path: entry for path, entry in tree.items() if path not in gone}
 
 
-def is_test_module(path: str) -> bool:
-    """Whether pytest would collect it by its default names."""
-    name = path.rpartition("/")[2]
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
-
-
 def _changed_tests(pre_fix: Tree, fixed: Tree) -> tuple[str, ...]:
-    return tuple(path for path in changed(pre_fix, fixed) if path in fixed and is_test_module(path))
+    return tuple(path for path in changed(pre_fix, fixed) if path in fixed and PYTHON.is_test_module(path))
 
 
 def _check_test_file(task: LoadedTask, fixed: Tree, path: str) -> None:

@@ -105,7 +105,8 @@ run, more = Sandbox.run, tuple(Mount(Path(p), p) for p in os.environ.get("EXTRA_
 Sandbox.run = lambda self, job: run(self, replace(job, mounts=(*job.mounts, *more)))
 """,
     "exclusions": """
-from trialfleet_repository.excluded_paths import Exclusions, is_junk
+from trialfleet_repository.excluded_paths import Exclusions
+from trialfleet_repository.languages import is_junk
 Exclusions.excludes = lambda self, path: is_junk(path)
 """,
 }

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
+from trialfleet_repository.languages import is_test_path
 from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.test_paths import is_test_path
 from trialfleet_runner.context.stack_traces import traces
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models

@@ -26,6 +26,7 @@ from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.untrusted import plain
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.languages import ECMASCRIPT, GO, JVM, LANGUAGES, PYTHON, RUST
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.init import OWN
@@ -35,7 +36,6 @@ from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironm
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
-from trialfleet_tasks.mining.languages import GO, JAVA, JAVASCRIPT, LANGUAGES, PYTHON, RUST
 from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
@@ -198,11 +198,11 @@ def _environments(folder: Path, *, build: bool) -> tuple[dict[str, MinedEnvironm
     """Of every language whose tests this machine can run, by the language's name; why it cannot run the others."""
     tools = {
         GO.name: ToolEnvironments("go", "go"),
-        JAVASCRIPT.name: ToolEnvironments(
+        ECMASCRIPT.name: ToolEnvironments(
             "node", "node", install_scripts=build, locks=NodeLocks(folder / LOCKS, Cache.default())
         ),
         RUST.name: ToolEnvironments("rust", "cargo"),
-        JAVA.name: ToolEnvironments("java", "java"),
+        JVM.name: ToolEnvironments("java", "java"),
     }
     tried = {name: environments.find_obstacle() for name, environments in tools.items()}
     obstacles = {name: obstacle for name, obstacle in tried.items() if obstacle is not None}

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_repository.results.junit import function_id
 from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.bound_names import without_bound, without_bound_in
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.imported_names import own_packages, without_imported
-from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 
 _RUST_ROOT = re.compile(r"(?:/(?:lib|main|mod))?\.rs$")  # what follows the folder of its modules
 _COMMENTS = re.compile(
@@ -72,7 +72,7 @@ def using_tests(
     *,
     before: Tree,
     fixed: Tree,
-    language: MinedLanguage = PYTHON,
+    language: Language = PYTHON,
     files: Sequence[str] = (),
 ) -> dict[str, str]:
     """Test id -> the first name among `added` in the test's own text, without its variables. Strings are included:
@@ -105,7 +105,7 @@ class _TestTexts:
 
     before: Tree
     fixed: Tree
-    language: MinedLanguage
+    language: Language
     files: Sequence[str]
     _units: dict[str, tuple[list[DeclaredTests], str]] = field(
         default_factory=dict[str, "tuple[list[DeclaredTests], str]"]

@@ -11,6 +11,7 @@ from typing import Any, cast
 import yaml
 
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
 
@@ -41,20 +42,6 @@ def _places(tree: Tree) -> Iterator[tuple[str, Iterator[_Line]]]:
             yield path, read(tree[path].data.decode(errors="replace"))
     for path in sorted(filter(is_workflow, tree), key=lambda path: (not _FOR_TESTS.search(path), path)):
         yield path, _workflow(tree[path].data)
-
-
-def is_workflow(path: str) -> bool:
-    """Whether the file says what CI runs.
-
-    >>> is_workflow(".github/workflows/test.yml"), is_workflow("docs/test.yml")
-    (True, False)
-    """
-    return path == ".gitlab-ci.yml" or (path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml")))
-
-
-def is_command_file(path: str) -> bool:
-    """Whether `declared_command` reads the file."""
-    return path in ("tox.ini", "noxfile.py", "Makefile") or is_workflow(path)
 
 
 def _joined(text: str) -> Iterator[str]:

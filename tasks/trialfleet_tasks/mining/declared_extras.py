@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from trialfleet_repository.languages.python import is_command_file
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.mining.declared_command import is_command_file
 
 _INSTALLS = re.compile(r"\b(?:uv|pip3?|poetry|pdm|install)\b")
 _ALL = re.compile(r"(?:^|\s)(?:--all-extras|(?:-G|--group)[ =]?:all)(?=\s|$)")

@@ -43,7 +43,7 @@ _BACK = 60  # characters before a name that are read
 
 @dataclass(frozen=True)
 class DeclaredTests:
-    """The tests of one file. `language`: the name of a `MinedLanguage` other than Python."""
+    """The tests of one file. `language`: the name of a `Language` other than Python."""
 
     text: str
     language: str

@@ -14,6 +14,7 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import GitError, git, read_blobs
+from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
@@ -22,7 +23,6 @@ from trialfleet_tasks.mining.environment_failures import HINTS, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
-from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
 from trialfleet_tasks.mining.wider import tests_of_packages
 from trialfleet_tasks.settings import plain_url
@@ -245,7 +245,7 @@ class Miner:
         listed = git(("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit), git_dir=self.git_dir)
         return frozenset(paths) & frozenset(listed.decode("utf-8", "surrogateescape").split("\0"))
 
-    def _metadata(self, commit: str, language: MinedLanguage) -> Tree:
+    def _metadata(self, commit: str, language: Language) -> Tree:
         """All paths of the commit; content of those files only that describe the project."""
         try:
             listing = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=self.git_dir)

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.git import GitError, GitRepository, git, locate_repository
+from trialfleet_repository.languages import Language, is_test_path
 from trialfleet_tasks.mining.findings import RejectionReason
-from trialfleet_tasks.mining.languages import MinedLanguage
 from trialfleet_tasks.sources.commit_date import parse_commit_date
 
 _HEAD = "\x01"  # no row of numbers begins with it
@@ -61,7 +61,7 @@ class CandidateCommit:
     data."""
 
     commit: HistoryCommit
-    language: MinedLanguage
+    language: Language
     source: tuple[str, ...]
     tests: tuple[str, ...]
     support: tuple[str, ...]
@@ -70,7 +70,7 @@ class CandidateCommit:
     def area(self) -> str:
         """The folder of its first source file, at most three levels deep.
 
-        >>> from trialfleet_tasks.mining.languages import PYTHON
+        >>> from trialfleet_repository.languages import PYTHON
         >>> change = FileChange("src/shop/cart/total.py", 3)
         >>> commit = HistoryCommit("a", "b", date(2025, 1, 1), "", (change,))
         >>> CandidateCommit(commit, PYTHON, (change.path,), (), ()).area
@@ -159,7 +159,7 @@ def _commits(rows: Iterable[str], texts: Mapping[str, str]) -> Iterator[HistoryC
 class _LanguageChanges:
     """What a commit changes of one language."""
 
-    language: MinedLanguage
+    language: Language
     source: tuple[FileChange, ...]
     tests: tuple[str, ...]
 
@@ -169,7 +169,7 @@ class _LanguageChanges:
 
 
 def judge(
-    commit: HistoryCommit, languages: Iterable[MinedLanguage], rules: CandidateRules
+    commit: HistoryCommit, languages: Iterable[Language], rules: CandidateRules
 ) -> CandidateCommit | RejectionReason:
     """The candidate that the commit is, or why it is none. Pure: by names and numbers of lines. If it changes
     source and tests of several languages, the one with the most changed lines of source counts."""
@@ -201,10 +201,10 @@ def _excluded(commit: HistoryCommit, changes: _LanguageChanges, rules: Candidate
     return None
 
 
-def _changes(commit: HistoryCommit, language: MinedLanguage) -> _LanguageChanges:
+def _changes(commit: HistoryCommit, language: Language) -> _LanguageChanges:
     changes = _in_workspaces(commit)
     source = tuple(change for change in changes if language.is_source(change.path))
-    return _LanguageChanges(language, source, language.tests_among(change.path for change in changes))
+    return _LanguageChanges(language, source, language.test_modules(change.path for change in changes))
 
 
 def _in_workspaces(commit: HistoryCommit) -> tuple[FileChange, ...]:
@@ -212,12 +212,10 @@ def _in_workspaces(commit: HistoryCommit) -> tuple[FileChange, ...]:
     return tuple(change for change in commit.changes if not is_context_file(change.path))
 
 
-def _support(commit: HistoryCommit, language: MinedLanguage, tests: tuple[str, ...]) -> tuple[str, ...]:
+def _support(commit: HistoryCommit, language: Language, tests: tuple[str, ...]) -> tuple[str, ...]:
     """Files that only tests use and that are no modules of tests themselves."""
     paths = (change.path for change in _in_workspaces(commit))
-    return tuple(
-        p for p in paths if language.belongs_to_tests(p) and p not in tests and not language.is_foreign(p)
-    )
+    return tuple(p for p in paths if is_test_path(p) and p not in tests and not language.is_foreign(p))
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

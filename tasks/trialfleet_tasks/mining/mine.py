@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_repository.git import git
+from trialfleet_repository.languages import Language
 from trialfleet_tasks.mining.examine import Miner
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, HistoryCommit, judge, spread, undone
-from trialfleet_tasks.mining.languages import MinedLanguage
 from trialfleet_tasks.mining.state import MiningState
 
 
@@ -32,11 +32,11 @@ _NOT_IN_THESE = (RejectionReason.NO_SOURCE, RejectionReason.NO_TESTS)
 
 def candidates(
     commits: Sequence[HistoryCommit],
-    languages: Collection[MinedLanguage],
+    languages: Collection[Language],
     rules: CandidateRules,
     git_dir: Path,
     *,
-    lacking: Collection[MinedLanguage] = (),
+    lacking: Collection[Language] = (),
 ) -> CandidateCommits:
     """By names and numbers of lines, without those that were undone or stand twice in the history. `lacking`:
     languages whose tests this machine cannot run."""
@@ -62,7 +62,7 @@ def candidates(
 
 
 def _rejection(
-    commit: HistoryCommit, reason: RejectionReason, lacking: Collection[MinedLanguage], rules: CandidateRules
+    commit: HistoryCommit, reason: RejectionReason, lacking: Collection[Language], rules: CandidateRules
 ) -> MiningFinding:
     """With the language, where only its tools are lacking."""
     verdict = judge(commit, lacking, rules) if reason in _NOT_IN_THESE else reason

@@ -15,9 +15,8 @@ from packaging.utils import canonicalize_name
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import interpreters
 from trialfleet_ledger.task import PythonEnvironment
-from trialfleet_repository.test_paths import is_test_path
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
+from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.declared_extras import declared_extras
 from trialfleet_tasks.mining.environments import month_after
 from trialfleet_tasks.mining.pytest_call import PytestCall
@@ -36,7 +35,6 @@ RELEASED = {
     "3.14": date(2025, 10, 7),
 }
 _WHEELS_AFTER = timedelta(days=270)
-_DEEPEST = 4  # folders above a package's manifest
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 
@@ -108,23 +106,6 @@ class PythonEnvironments:
             if wanted.name not in self._locks:
                 self._locks[wanted.name] = compiled(wanted, self.folder, build=self.build)
             return self._locks[wanted.name]
-
-
-def is_metadata(path: str) -> bool:
-    """Whether `PythonEnvironments.of` reads the file.
-
-    >>> is_metadata("pyproject.toml"), is_metadata("requirements/test.txt"), is_metadata("src/shop/cart.py")
-    (True, True, False)
-    >>> is_metadata("packages/cart/pyproject.toml"), is_metadata("tests/data/pyproject.toml")
-    (True, False)
-    """
-    if is_command_file(path):
-        return True
-    if path.count("/") > _DEEPEST or is_test_path(path):
-        return False
-    known = ("pyproject.toml", "setup.cfg", "setup.py", "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
-    *_, folder, name = ("", *path.split("/"))
-    return name in known or ("requirements" in f"{folder}/{name}" and name.endswith((".txt", ".in")))
 
 
 def _test_command(call: PytestCall) -> tuple[str, ...]:

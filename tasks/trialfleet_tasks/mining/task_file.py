@@ -11,7 +11,7 @@ import yaml
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Environment, GitSource, TaskSpec
-from trialfleet_tasks.mining.languages import PYTHON, language_of
+from trialfleet_repository.languages import PYTHON, language_of
 
 _HEAD = """\
 # Tasks mined from the history of the repository by `trialfleet tasks mine`, which rewrites this file.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from trialfleet_tasks.mining.languages import GO, RUST, MinedLanguage
+from trialfleet_repository.languages import GO, RUST, Language
 
 MOST = 200  # test files
 _ASIDE = frozenset({"src", "lib", "main", "test", "tests", "__tests__", "spec", "java", "kotlin", "unit"})
 
 
 def tests_of_packages(
-    language: MinedLanguage, paths: Iterable[str], *, source: Sequence[str], tests: Sequence[str]
+    language: Language, paths: Iterable[str], *, source: Sequence[str], tests: Sequence[str]
 ) -> tuple[str, ...]:
     """What a test runner can be given for the changed packages, the changed test files left out. `paths`: of the
     whole tree; `source`, `tests`: files that the fix changes, those of source most changed first.
@@ -20,9 +20,9 @@ def tests_of_packages(
     For Go and Rust the source files: their runners take a file's whole package or crate. For the others test files
     in the folder of a changed file, or in the folder of the tests that mirrors it.
 
-    >>> from trialfleet_tasks.mining.languages import JAVASCRIPT
+    >>> from trialfleet_repository.languages import ECMASCRIPT
     >>> paths = ["src/cart/a.ts", "test/cart/a.test.ts", "test/cart/b.test.ts", "test/tax/c.test.ts"]
-    >>> tests_of_packages(JAVASCRIPT, paths, source=["src/cart/a.ts"], tests=["test/cart/a.test.ts"])
+    >>> tests_of_packages(ECMASCRIPT, paths, source=["src/cart/a.ts"], tests=["test/cart/a.test.ts"])
     ('test/cart/b.test.ts',)
     """
     if language in (GO, RUST):
@@ -31,7 +31,7 @@ def tests_of_packages(
     places = {_place(path) for path in source}
     wide = [
         path
-        for path in language.tests_among(sorted(paths))
+        for path in language.test_modules(sorted(paths))
         if path not in tests and (_folder(path) in folders or _same_place(_place(path), places))
     ]
     return tuple(wide[:MOST])

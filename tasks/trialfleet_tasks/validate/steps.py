@@ -11,6 +11,7 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import Status
 from trialfleet_repository.context_files import leftovers, unused
+from trialfleet_repository.languages import PYTHON
 from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_tasks.presets.packages import in_package
@@ -33,7 +34,6 @@ from trialfleet_tasks.validate.judge import (
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName, Validation
 from trialfleet_tasks.validate.runs import TaskRunner
-from trialfleet_tasks.variants import is_test_module
 
 Say = Callable[[str], None]
 Untold = Callable[[Sequence[str]], Mapping[str, str]]  # tests -> a name that one uses and no prompt tells
@@ -196,7 +196,7 @@ class ValidationSteps:
             planned = self.prepared.environment
             return in_package(planned.ref.kind, self.prepared.variants.pristine, given, planned.directory)
         python = tuple(file for file in present if file.endswith(".py"))
-        return tuple(filter(is_test_module, python)) or python  # no conftest.py beside them
+        return tuple(filter(PYTHON.is_test_module, python)) or python  # no conftest.py beside them
 
     def _without_oracle(self, found: DiscoveredTests) -> DiscoveredTests:
         """A task that never claimed a failing test may lack one; then it is only not counted."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_ledger.task import AnchorPath
-from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.languages import is_test_path
 from trialfleet_runner.context.anchor import anchor_for, deepest_frame, frames_as_words
 
 PATHS = {

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_repository.languages.python import is_command_file
 from trialfleet_repository.trees import TreeEntry
-from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
+from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
 
 TOX = """[tox]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_repository.languages import LANGUAGES
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
-from trialfleet_tasks.mining.languages import LANGUAGES
 
 GO = """
 package cart

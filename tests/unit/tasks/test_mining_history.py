@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.git_repositories import Made
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_repository.languages import PYTHON
 from trialfleet_tasks.mining.findings import MEANING, RejectionReason
 from trialfleet_tasks.mining.history import (
     CandidateCommit,
@@ -22,7 +23,6 @@ from trialfleet_tasks.mining.history import (
     spread,
     undone,
 )
-from trialfleet_tasks.mining.languages import PYTHON
 from trialfleet_tasks.mining.mine import candidates
 
 

@@ -15,6 +15,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import Environment, GitSource, PythonEnvironment, TaskFile, TaskSpec, ToolEnvironment
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.languages import LANGUAGES
 from trialfleet_repository.trees import Tree
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.mine import _chosen  # pyright: ignore[reportPrivateUsage]
@@ -22,7 +23,6 @@ from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.examine import Miner
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, read_commits
-from trialfleet_tasks.mining.languages import LANGUAGES
 from trialfleet_tasks.mining.mine import CandidateCommits, candidates
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import task_file

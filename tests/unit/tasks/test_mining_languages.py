@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_repository.excluded_paths import is_harness, is_junk
-from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.languages import LANGUAGES, Language, is_harness, is_junk, is_test_path, language_of
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, FileChange, HistoryCommit, judge
-from trialfleet_tasks.mining.languages import LANGUAGES, MinedLanguage, language_of
 
 SOURCE = {
     "Python": "src/shop/cart.py setup.py shop/build/cart.py",
@@ -51,19 +49,19 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=lambda language: language.name)
-def test_files_by_their_paths(language: MinedLanguage) -> None:
+def test_files_by_their_paths(language: Language) -> None:
     for path in SOURCE[language.name].split():
         assert language.is_source(path), path
-        assert not language.is_test(path), path
+        assert not language.is_test_module(path), path
         assert language_of(path) is language
     for path in TESTS[language.name].split():
-        assert language.is_test(path), path
-        assert language.belongs_to_tests(path), path
+        assert language.is_test_module(path), path
+        assert is_test_path(path), path
         assert not language.is_source(path), path
         assert is_test_path(path), f"{path} must not travel with a patch"
     for path in SUPPORT[language.name].split():
-        assert language.belongs_to_tests(path), path
-        assert not language.is_test(path), path
+        assert is_test_path(path), path
+        assert not language.is_test_module(path), path
         assert not language.is_source(path), path
     for path in FOREIGN[language.name].split():
         assert language.is_foreign(path), path
@@ -73,7 +71,7 @@ def test_files_by_their_paths(language: MinedLanguage) -> None:
 def test_types_alone_and_configuration_are_no_source() -> None:
     assert not any(map(LANGUAGES["JavaScript"].is_source, ("src/cart.d.ts", "vitest.config.ts", "jest.setup.js")))
     assert not LANGUAGES["Rust"].is_source("build.rs")
-    assert not LANGUAGES["JavaScript"].belongs_to_tests("src/cart.d.ts")
+    assert not is_test_path("src/cart.d.ts")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +110,8 @@ def test_no_path_is_source_and_test(parts: list[str]) -> None:
     is_harness(path)
     is_junk(path)
     for language in LANGUAGES.values():
-        assert not (language.is_source(path) and language.is_test(path))
-        assert is_test_path(path) or not language.is_test(path), "what is run as a test does not travel"
+        assert not (language.is_source(path) and language.is_test_module(path))
+        assert is_test_path(path) or not language.is_test_module(path), "what is run as a test does not travel"
 
 
 def commit(*changes: tuple[str, int]) -> HistoryCommit:

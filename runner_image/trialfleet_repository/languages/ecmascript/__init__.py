@@ -1,0 +1,65 @@
+"""JavaScript and TypeScript."""
+
+from __future__ import annotations
+
+import re
+
+from trialfleet_repository.languages.protocol import Language, manifests, names_of
+
+_TYPES_ALONE = (".d.ts", ".d.mts", ".d.cts")
+_NAMED = re.compile(r"[._](?:test|spec)\.[cm]?[jt]sx?$|(?:^|/)__tests__/")
+_FOLDER = re.compile(r"(?:^|/)(?:__tests__|tests?)/")
+_SUPPORT = re.compile(
+    r"(?:^|/)(?:__snapshots__|__fixtures__|__mocks__)/|(?:^|/)(?:__tests__|tests?)/(?:.*/)?fixtures?/"
+    r"|[.](?:test|spec)-d[.][cm]?tsx?$"  # tests of types, which are only checked
+)
+_FOREIGN = re.compile(  # below src, build is a folder of source
+    r"^(?!(?:.*/)?src/)(?:.*/)?build/|(?:^|/)(?:__generated__|generated|\.next|\.nuxt|\.yarn)/"
+    r"|[.-]min\.[cm]?js$|\.gen\.[cm]?[jt]sx?$|(?:^|/)\.pnp\.c?js$"
+)
+
+
+def _is_test_module(path: str) -> bool:
+    code = path.endswith(ECMASCRIPT.suffixes) and not path.endswith(_TYPES_ALONE)
+    named = _NAMED.search(path) is not None or _FOLDER.search(path) is not None
+    return code and named and not _SUPPORT.search(path) and not ECMASCRIPT.is_foreign(path)
+
+
+ECMASCRIPT = Language(
+    name="JavaScript",
+    suffixes=(".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"),
+    test_paths=re.compile(
+        r"[._](?:test|spec)(?:-d)?\.[cm]?[jt]sx?\Z|\.(?:e2e|cy)\.[cm]?[jt]sx?\Z|\.snap\Z"
+        r"|(?:\A|/)__(?:tests|snapshots|mocks|fixtures)__/"
+        r"|\A(?!(?:[\s\S]*/)?src/)(?:[\s\S]*/)?(?:e2e|spec|cypress)/[\s\S]*\.[cm]?[jt]sx?\Z"  # src/spec is source
+    ),
+    is_test_module=_is_test_module,
+    is_manifest=manifests(
+        r"package(?:-lock)?\.json|npm-shrinkwrap\.json|pnpm-(?:lock|workspace)\.yaml|yarn\.lock|bun\.lockb?|bunfig\.toml"
+        r"|\.npmrc|\.yarnrc(?:\.yml)?|\.nvmrc|\.node-version|\.tool-versions|\.mocharc.*|tsconfig.*\.json"
+        r"|(?:vite|vitest|jest|babel|karma)\.conf(?:ig)?\..+|(?:vitest|jest)\.(?:workspace|setup)\..+"
+    ),
+    foreign=_FOREIGN,
+    named_test=_NAMED,
+    not_code=_TYPES_ALONE,
+    harness=re.compile(
+        names_of(
+            *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml"),
+            *(
+                "yarn.lock",
+                "bun.lock",
+                "bun.lockb",
+                "bunfig.toml",
+                "deno.json",
+                "deno.jsonc",
+                "deno.lock",
+                ".npmrc",
+            ),
+            *(".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".swcrc"),
+        )
+        + r"|(?:\A|/)(?:(?:(?:vite|vitest|jest|babel|karma|playwright|cypress)\.conf(?:ig)?"
+        r"|(?:vitest|jest)\.(?:workspace|setup)|\.mocharc|\.babelrc|\.nycrc|\.c8rc)(?:\.[^/]+)?"
+        r"|tsconfig[^/]*\.json)\Z"
+    ),
+    junk=re.compile(r"(?:\A|/)node_modules(?:/|\Z)"),
+)

@@ -1,0 +1,159 @@
+"""What is known about a language, as one value, and the languages that are registered.
+
+Code that serves every language asks a `Language` or iterates over `LANGUAGES`; it never names one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
+
+NOTHING = re.compile(r"(?!)")
+TEST_FOLDERS = frozenset({"tests", "test", "testdata"})
+_NOT_WRITTEN_HERE = {"vendor", "third_party", "_vendor", "node_modules", "site-packages", ".venv", "dist"}
+_GENERATED = re.compile(r"(?:_pb2(?:_grpc)?|\.generated|_generated)\.\w+$")
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language.
+
+    `suffixes`: of its source files. `test_paths`: matches the paths of tests and of what only they use, besides
+    files below `TEST_FOLDERS`. `is_test_module`: whether a test runner can be given the path. `is_manifest`:
+    whether the file describes the project, its dependencies or its tools. `foreign`: paths that are vendored or
+    generated, besides those of every language. `named_test`: paths that only modules of tests have, where
+    `is_test_module` includes all code of a folder. `product`: matches the beginning of paths in which the names of
+    the folders that follow say nothing about tests. `not_code`: suffixes of files that hold no code. `harness`:
+    matches paths in lower case, of files that decide how tests are built and run. `junk`: matches by-products of
+    running programs, such as compiled code or installed packages.
+
+    Patterns have no flags and no groups that are referred to: those of all languages are joined.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    test_paths: re.Pattern[str]
+    is_test_module: Callable[[str], bool]
+    is_manifest: Callable[[str], bool]
+    foreign: re.Pattern[str] = NOTHING
+    named_test: re.Pattern[str] | None = None
+    product: re.Pattern[str] = NOTHING
+    not_code: tuple[str, ...] = ()
+    harness: re.Pattern[str] = NOTHING
+    junk: re.Pattern[str] = NOTHING
+
+    def is_source(self, path: str) -> bool:
+        """Whether the path is code of the project that people wrote and that is not for tests, their runner or the
+        build."""
+        code = path.endswith(self.suffixes) and not path.endswith(self.not_code)
+        return code and not (is_test_path(path) or self.is_foreign(path) or is_harness(path))
+
+    def is_foreign(self, path: str) -> bool:
+        """Whether the file is vendored or generated, by its path."""
+        return is_foreign(path) or self.foreign.search(path) is not None
+
+    def test_modules(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """The modules of tests. Where some have a name that only tests have, other files of test folders are no
+        tests but help them."""
+        tests = tuple(filter(self.is_test_module, paths))
+        named = tuple(path for path in tests if self.named_test and self.named_test.search(path))
+        return named or tests
+
+
+LANGUAGES: dict[str, Language] = {}
+"""By name. The order is that of command lines and reports."""
+
+
+def register(language: Language) -> None:
+    """Make a language known to everything that serves languages. Every process of a campaign must do it."""
+    LANGUAGES[language.name] = language
+    _joined.cache_clear()
+
+
+@cache
+def _joined(name: str) -> re.Pattern[str]:
+    """The pattern of any language, for the field of that name."""
+    return re.compile("|".join(f"(?:{getattr(each, name).pattern})" for each in LANGUAGES.values()))
+
+
+def is_test_path(path: str) -> bool:
+    """Whether the file is a test or serves tests alone, by its path from the repository's root: below a folder
+    for tests, or named as the tests of a registered language are. The one rule: what such a file holds is never
+    source, and an agent's changes of it do not travel.
+
+    >>> [is_test_path(p) for p in ("tests/a.py", "pkg/test_a.py", "pkg/contest.py", "conftest.py")]
+    [True, True, False, True]
+    """
+    return _below_tests(path) or _joined("test_paths").search(path) is not None
+
+
+def _below_tests(path: str) -> bool:
+    folders = path.split("/")[:-1]
+    if TEST_FOLDERS.isdisjoint(folders):
+        return False
+    matches = (each.product.match(path) for each in LANGUAGES.values())
+    start = next((match.end() for match in matches if match), None)
+    return start is None or not TEST_FOLDERS.isdisjoint(path[:start].split("/"))
+
+
+def is_harness(path: str) -> bool:
+    """Whether a file decides how tests are built and run, by its name in any letter case.
+
+    >>> [is_harness(p) for p in ("pkg/pyproject.toml", "web/vitest.config.ts", "Cargo.toml", ".mvn/jvm.config")]
+    [True, True, True, True]
+    >>> [is_harness(p) for p in ("build.rs", "src/cli/build.rs", "src/config.ts", "data/packages.json")]
+    [True, False, False, False]
+    """
+    return _joined("harness").search(path.lower()) is not None
+
+
+def is_junk(path: str) -> bool:
+    """Whether a path is a by-product of running programs, such as bytecode or installed packages, and never an
+    intended change.
+
+    >>> [is_junk(p) for p in ("web/node_modules/x/index.js", "core/target/classes/A.class", "src/target/cart.rs")]
+    [True, True, False]
+    """
+    return _joined("junk").search(path) is not None
+
+
+def is_foreign(path: str) -> bool:
+    """Whether the file is vendored or generated in any language, by its path.
+
+    >>> is_foreign("third_party/a.py"), is_foreign("api/shop_pb2.py"), is_foreign("shop/cart.py")
+    (True, True, False)
+    """
+    return bool(_GENERATED.search(path)) or not _NOT_WRITTEN_HERE.isdisjoint(PurePosixPath(path).parts[:-1])
+
+
+def names_of(*names: str) -> str:
+    """The pattern of paths whose last name is one of these.
+
+    >>> bool(re.search(names_of("go.mod"), "a/go.mod")), bool(re.search(names_of("go.mod"), "cargo.mod"))
+    (True, False)
+    """
+    return rf"(?:\A|/)(?:{'|'.join(map(re.escape, sorted(names)))})\Z"
+
+
+def manifests(pattern: str) -> Callable[[str], bool]:
+    """Whether a file is one of the project and of its packages, not of its tests' data or of what it vendors.
+    `pattern`: of the name."""
+    names = re.compile(pattern)
+
+    def is_manifest(path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return names.fullmatch(name) is not None and not is_foreign(path) and not is_test_path(path)
+
+    return is_manifest
+
+
+def language_of(path: str) -> Language | None:
+    """By the file's suffix.
+
+    >>> [found.name for found in map(language_of, ("a.py", "web/a.mts", "A.kt", "a.c")) if found]
+    ['Python', 'JavaScript', 'Java']
+    """
+    return next((language for language in LANGUAGES.values() if path.endswith(language.suffixes)), None)

@@ -1,0 +1,75 @@
+"""Python."""
+
+from __future__ import annotations
+
+import re
+
+from trialfleet_repository.languages.protocol import Language, is_test_path, names_of
+
+HARNESS = {
+    "conftest.py",
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "tox.ini",
+    "setup.cfg",
+    "pyproject.toml",
+    ".coveragerc",  # names plugins of coverage, which are imported with it
+    ".coveragerc.toml",
+    "sitecustomize.py",
+    "usercustomize.py",
+}
+"""Files that decide how Python's tests run. Some are also read from the folders above a workspace."""
+_DEEPEST = 4  # folders above a package's manifest
+
+
+def _is_test_module(path: str) -> bool:
+    """Whether pytest would collect it by its default names."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
+def is_workflow(path: str) -> bool:
+    """Whether the file says what CI runs.
+
+    >>> is_workflow(".github/workflows/test.yml"), is_workflow("docs/test.yml")
+    (True, False)
+    """
+    return path == ".gitlab-ci.yml" or (path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml")))
+
+
+def is_command_file(path: str) -> bool:
+    """Whether the file may say how the project's tests are called."""
+    return path in ("tox.ini", "noxfile.py", "Makefile") or is_workflow(path)
+
+
+def is_metadata(path: str) -> bool:
+    """Whether the file describes a project, or how its tests are called.
+
+    >>> is_metadata("pyproject.toml"), is_metadata("requirements/test.txt"), is_metadata("src/shop/cart.py")
+    (True, True, False)
+    >>> is_metadata("packages/cart/pyproject.toml"), is_metadata("tests/data/pyproject.toml")
+    (True, False)
+    """
+    if is_command_file(path):
+        return True
+    if path.count("/") > _DEEPEST or is_test_path(path):
+        return False
+    known = ("pyproject.toml", "setup.cfg", "setup.py", "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
+    *_, folder, name = ("", *path.split("/"))
+    return name in known or ("requirements" in f"{folder}/{name}" and name.endswith((".txt", ".in")))
+
+
+PYTHON = Language(
+    name="Python",
+    suffixes=(".py",),
+    test_paths=re.compile(r"(?:\A|/)(?:conftest|tests|test_[^/]*|[^/]*_test)\.py\Z|\Atesting/[\s\S]*\.py\Z"),
+    is_test_module=_is_test_module,
+    is_manifest=is_metadata,
+    harness=re.compile(names_of(*HARNESS)),
+    junk=re.compile(
+        r"(?:\A|/)(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage|venv|tox))(?:/|\Z)"
+        r"|\.py[co]\Z"
+    ),
+)
