@@ -15,8 +15,8 @@ from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments.environment import build
 from trialfleet_repository.environments.tool_environment import KEPT
+from trialfleet_repository.languages.ecmascript.preset import CI_OF_LOCK, lock_place
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.presets.node import CI_OF_LOCK, lock_place
 from trialfleet_tasks.task_environment import planned_tools
 
 # Without addresses of a registry: the lock is used with that of the machine.

@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 from typing import Any, cast
 
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.languages.ecmascript.preset import folders_above, tested_package
+from trialfleet_repository.languages.jvm.preset import GRADLE_FILES
 from trialfleet_repository.results.limits import as_list
 from trialfleet_repository.test_call import ROOT
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.presets.java import GRADLE_FILES
-from trialfleet_tasks.presets.node import folders_above, tested_package
 
 _SETUP = re.compile(rb"^[ \t]*(?:\w+\.)*setup[ \t]*\(", re.MULTILINE)  # a module may have that name, too
 _MODULE = re.compile(rb"<module>\s*([^<>\s]+)\s*</module>")

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
+from trialfleet_repository.languages.ecmascript.preset import node
+from trialfleet_repository.languages.go.preset import go
+from trialfleet_repository.languages.jvm.preset import java
+from trialfleet_repository.languages.preset import Preset, ToolPreset, below
+from trialfleet_repository.languages.rust.preset import rust
 from trialfleet_repository.test_call import ROOT
 from trialfleet_repository.trees import Tree, pack
-from trialfleet_tasks.presets.go import go
-from trialfleet_tasks.presets.java import java
-from trialfleet_tasks.presets.node import node
-from trialfleet_tasks.presets.record import Preset, ToolPreset, below
-from trialfleet_tasks.presets.rust import rust
 
 
 def preset(environment: ToolEnvironment, tree: Tree) -> ToolPreset:

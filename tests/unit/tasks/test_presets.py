@@ -10,9 +10,9 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import TaskFile, ToolEnvironment
+from trialfleet_repository.languages.ecmascript.preset import lacks_lock, lock_place
+from trialfleet_repository.languages.ecmascript.test_script import call_of
 from trialfleet_repository.trees import TreeEntry, unpack
-from trialfleet_tasks.presets.node import lacks_lock, lock_place
-from trialfleet_tasks.presets.node_script import call_of
 from trialfleet_tasks.presets.preset import inputs, preset
 from trialfleet_tasks.task_environment import PlannedEnvironment
 

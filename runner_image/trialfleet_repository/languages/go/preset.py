@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
+from trialfleet_repository.languages.preset import ToolPreset, below, said
 from trialfleet_repository.test_call import ROOT
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.presets.record import ToolPreset, below, said
 
 # What every test needs of Go itself, its library and vet, takes 25 core seconds to compile.
 _ANY_TEST = r"""cd "$(mktemp -d)" && printf 'module warm\n' > go.mod &&

@@ -6,9 +6,9 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.environments.tool_caches import BUILT
 from trialfleet_repository.environments.tool_environment import PLACE
+from trialfleet_repository.languages.preset import ToolPreset, below, said
 from trialfleet_repository.test_call import ROOT
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.presets.record import ToolPreset, below, said
 
 # For this machine alone: a workspace's crates for Windows may be ten times the rest.
 _FETCH = 'exec cargo fetch --target "$(rustc -vV | sed -n "s/^host: //p")"'

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.environments.tool_environment import find_tool
+from trialfleet_repository.languages.preset import ToolPreset, below, said
 from trialfleet_repository.test_call import ROOT
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.presets.record import ToolPreset, below, said
 
 _NONE_ELSEWHERE = ("-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false")  # in modules without it
 # Checks that no test needs: two of jsoup's are a fifth of a run that compiles nothing.

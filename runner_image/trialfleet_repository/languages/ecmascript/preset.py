@@ -11,11 +11,17 @@ from typing import Any, cast
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import ToolEnvironment
+from trialfleet_repository.languages.ecmascript import vitest_configuration as vitest
+from trialfleet_repository.languages.ecmascript.test_script import (
+    PACKAGES,
+    UNREAD,
+    call_of,
+    runners_of,
+    test_script,
+)
+from trialfleet_repository.languages.preset import ToolPreset, said
 from trialfleet_repository.test_call import ROOT
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.presets import vitest
-from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of, test_script
-from trialfleet_tasks.presets.record import ToolPreset, said
 
 # pnpm runs the release that `packageManager` names, and refuses one that its registry has not signed: some mirrors
 # drop signatures. This machine's own reads the lock then, if it can.
