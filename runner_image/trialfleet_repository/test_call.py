@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.untrusted import regular_file
 from trialfleet_repository.results import junit
-from trialfleet_repository.results.formats import Read, arguments
+from trialfleet_repository.test_arguments import Read, arguments
 
 ROOT = "."
 MAX_MANIFEST = 2**20

@@ -29,7 +29,7 @@ _COMMAND_S = 1800.0
 _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
 _ERROR = re.compile(r"^\W*(?:npm )?(?:error|fatal|err_\w+)\b", re.IGNORECASE | re.MULTILINE)
-_OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, next to the results' readers
+_OWN_FILES = {"node": "ecmascript/node_reporter.mjs", "java": "jvm/gradle_tests.gradle"}  # by kind, in languages
 
 
 def install(
@@ -98,8 +98,8 @@ class _Build:
         self.checkout.mkdir()
         write_changes(tree, self.checkout)
         if self.ref.kind in _OWN_FILES:
-            name = _OWN_FILES[self.ref.kind]
-            shutil.copyfile(Path(__file__).parents[1] / "results" / name, self.folder / name)
+            own = Path(__file__).parents[1] / "languages" / _OWN_FILES[self.ref.kind]
+            shutil.copyfile(own, self.folder / own.name)
         for argv in self.ref.alone:
             self.run(argv, network=False)
         for argv in self.ref.fetch:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_repository.results.formats import ResultFormat, arguments
+from trialfleet_repository.test_arguments import ResultFormat, arguments
 
 MANIFESTS = {
     "Cargo.toml": b'[workspace]\nmembers = ["crates/*"]\n[workspace.package]\nversion = "3.0.0"\n',

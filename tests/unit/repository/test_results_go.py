@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_repository.languages.go.results import read_go
 from trialfleet_repository.results.exact import exact_outcomes, exact_results
-from trialfleet_repository.results.go import read_go
 from trialfleet_repository.results.junit import MAX_BYTES, MAX_CASES
 from trialfleet_repository.results.limits import MAX_TEXT, ResultError
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_repository.results import javascript
-from trialfleet_repository.results.bun import read_bun
+from trialfleet_repository.languages.ecmascript import reports as javascript
+from trialfleet_repository.languages.ecmascript.bun import read_bun
+from trialfleet_repository.languages.ecmascript.reports import read_jest, read_mocha, read_node
+from trialfleet_repository.languages.ecmascript.vitest import read_vitest
+from trialfleet_repository.read_results import RunFiles, read_results
 from trialfleet_repository.results.exact import ReadResults, exact_outcomes
-from trialfleet_repository.results.javascript import read_jest, read_mocha, read_node
 from trialfleet_repository.results.junit import MAX_BYTES, MAX_CASES, JunitCase, JUnitError
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_repository.results.read import RunFiles, read_results
-from trialfleet_repository.results.vitest import read_vitest
 
 REPORTER = Path(javascript.__file__).with_name("node_reporter.mjs")
 JEST = r"""{"numFailedTests":3,"success":false,"testResults":[

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_repository.languages.rust.libtest import read_libtest
 from trialfleet_repository.results.exact import ReadResults, exact_outcomes
 from trialfleet_repository.results.junit import MAX_BYTES, MAX_CASES
-from trialfleet_repository.results.libtest import read_libtest
 from trialfleet_repository.results.limits import MAX_TEXT, ResultError
 
 LIB = "crates/x/src/lib.rs"

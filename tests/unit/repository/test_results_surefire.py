@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.results.exact import exact_outcomes
 from trialfleet_repository.results.generic import read_junit
 from trialfleet_repository.results.junit import MAX_BYTES, JUnitError
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_repository.results.surefire import read_gradle, read_surefire
 
 SUM = b"""<?xml version="1.0" encoding="UTF-8"?>
 <testsuite xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" name="org.x.SumTest$Inner" tests="8">

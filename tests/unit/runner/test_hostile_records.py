@@ -13,9 +13,9 @@ import pytest
 
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import LINE_BYTES, lines, regular_file
+from trialfleet_repository.read_results import RunFiles, read_results
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_repository.results.read import RunFiles, read_results
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.search import SearchAgent
 from trialfleet_runner.agents.trajectory import read_trajectory

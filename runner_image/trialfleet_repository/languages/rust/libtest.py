@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from trialfleet_repository.results.cargo_build import CargoBuild
+from trialfleet_repository.languages.rust.cargo_build import CargoBuild
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.junit import CaseOutcome
 from trialfleet_repository.results.limits import BoundedText, CaseList, check_count, json_object, lines_of

@@ -9,16 +9,16 @@ from posixpath import join, normpath
 
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.untrusted import regular_file
+from trialfleet_repository.languages.ecmascript.bun import read_bun
+from trialfleet_repository.languages.ecmascript.reports import MOCHA_BEGINS, read_jest, read_mocha, read_node
+from trialfleet_repository.languages.ecmascript.vitest import read_vitest
+from trialfleet_repository.languages.go.results import read_go
+from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
+from trialfleet_repository.languages.rust.libtest import read_libtest
 from trialfleet_repository.results import junit
-from trialfleet_repository.results.bun import read_bun
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.generic import read_junit
-from trialfleet_repository.results.go import read_go
-from trialfleet_repository.results.javascript import MOCHA_BEGINS, read_jest, read_mocha, read_node
-from trialfleet_repository.results.libtest import read_libtest
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_repository.results.surefire import read_gradle, read_surefire
-from trialfleet_repository.results.vitest import read_vitest
 
 _SUREFIRE, _GRADLE = "target/surefire-reports/TEST-*.xml", "build/test-results/*/TEST-*.xml"
 MAX_REPORTS = 5000
