@@ -10,12 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.untrusted import regular_file
-from trialfleet_repository.results import junit
-from trialfleet_repository.test_arguments import Read, arguments
+from trialfleet_repository.languages import format_named
+from trialfleet_repository.languages.report_format import ReadFile
+from trialfleet_repository.trees import ROOT
 
-ROOT = "."
 MAX_MANIFEST = 2**20
-_MANY = 1500  # more ids than this are run by file: an argument list has an end
 _PACKAGED = "node_modules/"  # of a package, or of one that its folder lies in
 
 
@@ -40,15 +39,15 @@ class CalledTests:
 
         return self.selection(tests, read)
 
-    def selection(self, tests: Sequence[str], read: Read) -> tuple[str, ...]:
+    def selection(self, tests: Sequence[str], read: ReadFile) -> tuple[str, ...]:
         """As `selected`, where `read` reads a path of the workspace."""
-        if self.results == "pytest":
-            return selection(tests)
 
         def below(path: str) -> bytes | None:
             return read(os.path.normpath(f"{self.directory}/{path}"))
 
-        return arguments(self.results, [test.removeprefix(f"{self.directory}/") for test in tests], below)
+        return format_named(self.results).arguments(
+            [test.removeprefix(f"{self.directory}/") for test in tests], below
+        )
 
     def argv(
         self, tests: Sequence[str], report: str, environment: str, programs: frozenset[str], workspace: Path
@@ -82,19 +81,6 @@ def _program(words: Sequence[str]) -> int:
     """
     settings = takewhile(lambda word: "=" in word, words[1:]) if words[0] == "env" else ()
     return len(tuple(settings)) + (words[0] == "env")
-
-
-def selection(ids: Sequence[str]) -> tuple[str, ...]:
-    """For pytest: the functions of the ids, each once. Parameters are left out, for
-    pytest runs nothing at all when one id is gone, and parameters may come from the code that changes.
-
-    >>> selection(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
-    ('t/test_a.py::test_b', 't/test_a.py::C::test_d')
-    """
-    functions = tuple(dict.fromkeys(map(junit.function_id, ids)))
-    if len(functions) <= _MANY and sum(map(len, functions)) < 100_000:
-        return functions
-    return tuple(dict.fromkeys(test.partition("::")[0] for test in functions))
 
 
 def argv(

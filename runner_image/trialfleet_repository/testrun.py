@@ -18,11 +18,13 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.python_environment import lay_metadata, python_path
 from trialfleet_repository.environments.tool_environment import filled, furnish, furnishings, variables_of
-from trialfleet_repository.read_results import RunFiles, read_results
+from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.exact import exact_outcomes, exact_results
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_repository.test_call import ROOT, CalledTests
+from trialfleet_repository.test_call import CalledTests
+from trialfleet_repository.trees import ROOT
 from trialfleet_sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
 from trialfleet_sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 
+ROOT = "."  # the repository's folder, as a relative path
 MAX_FILES = 100_000
 MAX_BYTES = 2**30
 MTIME = 946_684_800  # 2000-01-01: in the past, so that git never takes a fresh checkout for racy

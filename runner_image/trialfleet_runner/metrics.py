@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from trialfleet_ledger.records.measurements import TestResult
-from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Step
+from trialfleet_repository.languages import format_named
 from trialfleet_repository.testrun import TestRun, trouble
 from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 
@@ -109,22 +109,12 @@ def agrees(run: TestRun) -> bool:
     given whole files or crates). A program that dies after its report was written, or a report that another
     program wrote, is no pass. Code under test can forge both.
 
-    Failed tests end pytest, Go, Maven, Jest and most others with 1, cargo with 101, Mocha with their number. Of
-    a task's own command (`junit`) the code is not known: one from 1 to 124, for shells have those above."""
+    Failed tests end most runners with 1, some with another code or with their number. Of a task's own command
+    (`junit`) the code is not known: one from 1 to 124, for shells have those above."""
     failed = sum(case.outcome in ("failed", "error") for case in run.cases or ())
     if trouble(run) is not None:
         return False
-    return run.exit.code in _codes(run.format, failed) if failed else run.exit.code == 0
-
-
-def _codes(results: ResultFormat, failed: int) -> Collection[int]:
-    """Exit codes of a runner when so many tests failed."""
-    known: dict[ResultFormat, Collection[int]] = {
-        "libtest": (101,),
-        "mocha": (min(failed, 255),),
-        "junit": range(1, 125),
-    }
-    return known.get(results, (1,))
+    return run.exit.code in format_named(run.format).exit_codes(failed) if failed else run.exit.code == 0
 
 
 def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:

@@ -17,8 +17,8 @@ from trialfleet_repository.environments.environment import environment_ref, tool
 from trialfleet_repository.environments.tool_environment import find_tool
 from trialfleet_repository.languages.ecmascript.preset import lock_place
 from trialfleet_repository.languages.preset import Commands, ToolPreset
-from trialfleet_repository.test_call import ROOT, CalledTests, argv
-from trialfleet_repository.trees import Tree, TreeEntry, pack
+from trialfleet_repository.test_call import CalledTests, argv
+from trialfleet_repository.trees import ROOT, Tree, TreeEntry, pack
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.presets.preset import inputs, preset
 from trialfleet_tasks.sources.materialise import Trees, materialise

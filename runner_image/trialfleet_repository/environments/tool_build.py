@@ -17,6 +17,7 @@ from trialfleet_repository.cache import scratch
 from trialfleet_repository.environments.package_index import ca_file
 from trialfleet_repository.environments.tool_caches import caches_of, drop_unused, take_over
 from trialfleet_repository.environments.tool_environment import KEPT, Furnishings, filled
+from trialfleet_repository.languages import LANGUAGES, language_of_kind
 from trialfleet_repository.trees import Tree, unpack, write_changes
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.host import give_back
@@ -29,7 +30,6 @@ _COMMAND_S = 1800.0
 _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
 _ERROR = re.compile(r"^\W*(?:npm )?(?:error|fatal|err_\w+)\b", re.IGNORECASE | re.MULTILINE)
-_OWN_FILES = {"node": "ecmascript/node_reporter.mjs", "java": "jvm/gradle_tests.gradle"}  # by kind, in languages
 
 
 def install(
@@ -97,9 +97,9 @@ class _Build:
         (self.place / "home" / "tmp").mkdir(parents=True)
         self.checkout.mkdir()
         write_changes(tree, self.checkout)
-        if self.ref.kind in _OWN_FILES:
-            own = Path(__file__).parents[1] / "languages" / _OWN_FILES[self.ref.kind]
-            shutil.copyfile(own, self.folder / own.name)
+        language = language_of_kind(self.ref.kind)
+        if language is not None and language.own_file is not None:
+            shutil.copyfile(language.own_file, self.folder / language.own_file.name)
         for argv in self.ref.alone:
             self.run(argv, network=False)
         for argv in self.ref.fetch:
@@ -150,7 +150,8 @@ class _Build:
         own = {name: filled(self._in_place(value), places) for name, value in self.ref.variables.items()}
         variables = base_variables(self.seen, home) | own | (_network() if network else {})
         if network:
-            variables = {name: value for name, value in variables.items() if name not in OFFLINE}
+            offline = {name for language in LANGUAGES.values() for name in language.offline}
+            variables = {name: value for name, value in variables.items() if name not in offline}
         output = self.place / f"output-{self.count}"
         ended = self.sandbox.run(
             Job(
@@ -189,10 +190,6 @@ def _error_first(output: str) -> str:
     found = _ERROR.search(output)
     start = found.start() if found else 0
     return "\n".join(part.strip("\n") for part in (output[start:], output[:start]) if part)
-
-
-# Variables that keep a tool from its registry: they are for attempts and for warming.
-OFFLINE = frozenset({"GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline"})
 
 
 def _network() -> dict[str, str]:

@@ -4,41 +4,22 @@ compiled again."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.base import Sha256
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
-from trialfleet_ledger.removal import remove
 from trialfleet_repository.cache import locked
 from trialfleet_repository.environments.tool_environment import KEPT, furnishings
+from trialfleet_repository.languages import LANGUAGES, language_of_kind
+from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
 from trialfleet_sandbox.interpreter import FURNISHINGS
 
-
-def _nothing(_: Path) -> bool:
-    return False
-
-
-# By kind: which folders are not copied, since the tool unpacks them again from the archives that it downloaded.
-_LEFT_OUT: dict[str, Callable[[Path], bool]] = {
-    "go": lambda path: path.parts[0] == "modules" and path.parts[1:2] not in ((), ("cache",)),
-    "rust": lambda path: path.parts == ("cargo", "registry", "src"),
-}
-# By kind: the cache that holds for one place alone. Elsewhere the tool makes all of it again, and an attempt would
-# try to rewrite the records that the build did not renew.
-_OF_ITS_PLACE = {"rust": "target"}
-BUILT = "built.jsonl"  # in cargo's `target`: its messages, which name what it used
-_UNITS = ("deps", ".fingerprint", "build")  # folders of a profile whose entries have a unit's hash in their names
-_HASH = re.compile(r'-([0-9a-f]{16})(?=[./"]|$)')
-_OWN_CRATE = re.compile(r'"package_id":"[^"]*path\+file:')
-# By kind: the cache whose files' times say what was used. The tool renews them if they are older than an hour.
-_MARKED = {"go": "build"}
 _OLD_S = 24 * 3600.0
 
 
@@ -86,10 +67,11 @@ def take_over(seed: Path, folder: Path, kind: str, *, one_place: bool = False) -
     """Copy the seed's caches into `folder`. What a tool can tell was not used there since is marked as old:
     `drop_unused` removes it after the build, or every environment would hold what all before it needed.
     `one_place`: both appear at the same path when their tools run."""
-    left, of_its_place = _LEFT_OUT.get(kind, _nothing), None if one_place else _OF_ITS_PLACE.get(kind)
+    traits = _traits(kind)
+    of_its_place = None if one_place else traits.of_its_place
 
     def excluded(path: Path) -> bool:
-        return left(path) or path.parts == (of_its_place,)
+        return traits.left_out(path) or path.parts == (of_its_place,)
 
     def left_out(place: str, names: list[str]) -> set[str]:
         inner = Path(place).relative_to(seed)
@@ -109,30 +91,23 @@ def drop_unused(folder: Path, kind: str) -> None:
     for file in _marked_files(folder, kind):
         if time.time() - file.stat().st_mtime > _OLD_S:
             file.unlink()
-    if (folder / "target" / BUILT).is_file():
-        _drop_other_units(folder / "target")
-
-
-def _drop_other_units(target: Path) -> None:
-    """Of cargo's `target`, keep the compiled crates and build scripts that its messages name, apart from those of
-    the workspace: cargo compares times of files, so they must not outlive the build."""
-    lines = (target / BUILT).read_text(errors="replace").splitlines()
-    used = {found for line in lines if not _OWN_CRATE.search(line) for found in _HASH.findall(line)}
-    for entry in [path for part in _UNITS for path in target.glob(f"*/{part}/*")]:
-        found = _HASH.search(entry.name)
-        if found and found[1] not in used:
-            remove(entry)
-    for result in [path for path in target.glob("*/[!.]*") if path.is_file()]:  # the same files as in `deps`
-        result.unlink()
+    for language in LANGUAGES.values():
+        language.tools.drop_unused(folder)
 
 
 def _marked_files(folder: Path, kind: str) -> Iterator[Path]:
-    if kind in _MARKED:
-        yield from (path for path in (folder / _MARKED[kind]).glob("*/*") if path.is_file())
+    marked = _traits(kind).marked
+    if marked is not None:
+        yield from (path for path in (folder / marked).glob("*/*") if path.is_file())
+
+
+def _traits(kind: str) -> ToolTraits:
+    language = language_of_kind(kind)
+    return NO_TRAITS if language is None else language.tools
 
 
 def _make_writable(folder: Path) -> None:
-    """A finished environment is read-only, and a tool writes its records again: cargo's name the folder."""
+    """A finished environment is read-only, and a tool writes its records again: some name the folder."""
     for path, _, files in os.walk(folder):
         Path(path).chmod(0o755)
         for file in (Path(path, name) for name in files):

@@ -21,19 +21,11 @@ from trialfleet_ledger.child_program import ChildFailure, ChildOutput, run_progr
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import executable_by_others
 from trialfleet_ledger.records.base import Frozen, Sha256
+from trialfleet_repository.languages import LANGUAGES
 from trialfleet_sandbox.interpreter import FURNISHINGS
 
 KEPT = "kept"
-PLACE = "/environment"
-_ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
-_OWN_VERSION = re.compile(r"^Gradle (\d+(?:\.\d+)+)", re.MULTILINE)  # Debian's names its JVM's first
-_OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
-_COMPILED = ("target", "build")  # of cargo and Go. What Gradle caches are also results of tests
-_MAVEN_COMPILED = ("classes", "test-classes", "generated-sources", "generated-test-sources", "maven-status")
-_WRITTEN = (".bin", ".lock", ".lck")  # indexes and locks that a program opens for writing: each attempt has copies
-# When Go last removed what was not used for five days: once a day it would remove an older environment's links
-_TRIMMED = "trim.txt"
 
 
 class Furnishings(Frozen):
@@ -90,15 +82,15 @@ def furnish(environment: Path, workspace: Path, home: Path) -> None:
 def compiled(environment: Path) -> tuple[str, ...]:
     """Places below HOME of the caches that hold nothing but what a compiler makes of sources."""
     links = furnishings(environment).links
-    return tuple(filled(links[cache], {"home": "."}) for cache in _COMPILED if cache in links)
+    caches = (cache for language in LANGUAGES.values() for cache in language.tools.compiled)
+    return tuple(filled(links[cache], {"home": "."}) for cache in caches if cache in links)
 
 
 def compiled_beside(environment: Path, workspace: Path) -> tuple[PurePosixPath, ...]:
-    """Folders of the workspace with nothing but what a compiler makes of sources: Maven's, without its reports."""
-    if "m2" not in furnishings(environment).links:
-        return ()
-    targets = [Path(folder) / "target" for folder, _, files in os.walk(workspace) if "pom.xml" in files]
-    found = (target / name for target in targets if not target.is_symlink() for name in _MAVEN_COMPILED)
+    """Folders of the workspace with nothing but what a compiler makes of sources."""
+    links = furnishings(environment).links
+    finders = (pair for language in LANGUAGES.values() for pair in language.tools.compiled_beside.items())
+    found = (path for cache, find in finders if cache in links for path in find(workspace))
     return tuple(
         PurePosixPath(path.relative_to(workspace)) for path in found if path.is_dir() and not path.is_symlink()
     )
@@ -122,6 +114,10 @@ def _lay(source: Path, target: Path) -> None:
 
 def _linked(source: Path, target: Path) -> None:
     """Folders that can be written, whose files are links, apart from those that programs write."""
+    tools = [language.tools for language in LANGUAGES.values()]
+    locks = {name for one in tools for name in one.locks}
+    trimmed = {name for one in tools for name in one.trimmed}
+    written = tuple(end for one in tools for end in one.written)
     todo = [(os.fspath(source), os.fspath(target))]
     while todo:
         folder, place = todo.pop()
@@ -131,11 +127,11 @@ def _linked(source: Path, target: Path) -> None:
                 path = f"{place}/{child.name}"
                 if child.is_dir(follow_symlinks=False):
                     todo.append((child.path, path))
-                elif child.name.endswith(_WRITTEN) and child.is_file(follow_symlinks=False):
+                elif child.name.endswith(written) and child.is_file(follow_symlinks=False):
                     shutil.copyfile(child.path, path)
-                elif child.name == _TRIMMED:
+                elif child.name in trimmed:
                     Path(path).write_text(f"{time.time():.0f}", encoding="utf-8")
-                elif child.name not in _OWN_LOCKS:
+                elif child.name not in locks:
                     os.symlink(child.path, path)  # noqa: PTH211
 
 
@@ -193,8 +189,9 @@ class _ProgramFile(NamedTuple):
 
 @functools.cache
 def _version_of(program: _ProgramFile, name: str) -> str:
-    """Asked once for all tasks of a command: Maven takes 0.2 core seconds to say it."""
-    return version_in(_output((program.path, _ASKS.get(name, "--version")), name).text)
+    """Asked once for all tasks of a command: some take 0.2 core seconds to say it."""
+    asks = {name: option for language in LANGUAGES.values() for name, option in language.asks.items()}
+    return version_in(_output((program.path, asks.get(name, "--version")), name).text)
 
 
 def version_in(said: str) -> str:
@@ -202,7 +199,8 @@ def version_in(said: str) -> str:
     >>> version_in("go version go1.26.8 linux/amd64"), version_in('openjdk version "17.0.15"\\n\\nGradle 4.4.1\\n')
     ('1.26.8', '4.4.1')
     """
-    own, first = _OWN_VERSION.search(said), _VERSION.search(said)
+    lines = (each.version_line.search(said) for each in LANGUAGES.values())
+    own, first = next(filter(None, lines), None), _VERSION.search(said)
     return own[1] if own else first[0] if first else "unknown"
 
 

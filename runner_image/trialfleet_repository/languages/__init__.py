@@ -6,11 +6,14 @@ from trialfleet_repository.languages.jvm import JVM
 from trialfleet_repository.languages.protocol import (
     LANGUAGES,
     Language,
+    all_formats,
+    format_named,
     is_foreign,
     is_harness,
     is_junk,
     is_test_path,
     language_of,
+    language_of_kind,
     register,
 )
 from trialfleet_repository.languages.python import PYTHON
@@ -24,11 +27,14 @@ __all__ = [
     "PYTHON",
     "RUST",
     "Language",
+    "all_formats",
+    "format_named",
     "is_foreign",
     "is_harness",
     "is_junk",
     "is_test_path",
     "language_of",
+    "language_of_kind",
     "register",
 ]
 

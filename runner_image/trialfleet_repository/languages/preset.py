@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from trialfleet_ledger.records.task_order import ResultFormat
-from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.trees import ROOT, Tree
+
+if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
+    from trialfleet_ledger.task import ToolEnvironment
 
 Commands = tuple[tuple[str, ...], ...]
+PLACE = "/environment"  # where sandboxes that map paths show an environment whose caches hold paths
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class ToolPreset:
     place: str | None = None
 
 
-Preset = Callable[[ToolEnvironment, Tree], ToolPreset]
+VersionOf = Callable[[str], str]  # of a program of this machine; raises `OperatorError` where there is none
+Preset = Callable[["ToolEnvironment", Tree, VersionOf], ToolPreset]
 
 
 def below(tree: Tree, directory: str | None) -> Tree:

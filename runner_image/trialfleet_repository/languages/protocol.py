@@ -6,10 +6,19 @@ Code that serves every language asks a `Language` or iterates over `LANGUAGES`; 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+
+from trialfleet_repository.languages.code_names import NO_NAMES, CodeNames
+from trialfleet_repository.languages.manifest_files import find_root
+from trialfleet_repository.languages.preset import Preset
+from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
+from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
+from trialfleet_repository.languages.traces import TraceStyle
+from trialfleet_repository.results.limits import ResultError
+from trialfleet_repository.trees import Tree
 
 NOTHING = re.compile(r"(?!)")
 TEST_FOLDERS = frozenset({"tests", "test", "testdata"})
@@ -18,6 +27,15 @@ _GENERATED = re.compile(r"(?:_pb2(?:_grpc)?|\.generated|_generated)\.\w+$")
 
 
 @dataclass(frozen=True)
+class LockRules:
+    """`is_lacking`: whether a package has dependencies, and no lock file is at or above its folder. `place`: where
+    the lock file of a package would be."""
+
+    is_lacking: Callable[[Tree, str], bool]
+    place: Callable[[Tree, str], str]
+
+
+@dataclass(frozen=True, eq=False)
 class Language:
     """One language.
 
@@ -25,10 +43,26 @@ class Language:
     files below `TEST_FOLDERS`. `is_test_module`: whether a test runner can be given the path. `is_manifest`:
     whether the file describes the project, its dependencies or its tools. `foreign`: paths that are vendored or
     generated, besides those of every language. `named_test`: paths that only modules of tests have, where
-    `is_test_module` includes all code of a folder. `product`: matches the beginning of paths in which the names of
-    the folders that follow say nothing about tests. `not_code`: suffixes of files that hold no code. `harness`:
-    matches paths in lower case, of files that decide how tests are built and run. `junk`: matches by-products of
-    running programs, such as compiled code or installed packages.
+    `is_test_module` includes all code of a folder. `product`: matches the beginning of paths in which the names
+    of the folders that follow say nothing about tests. `not_code`: suffixes of files that hold no code.
+    `harness`: matches paths in lower case, of files that decide how tests are built and run. `junk`: matches
+    by-products of running programs, such as compiled code or installed packages.
+
+    Environments. `kind`: of `environment.kind`. `preset`: what that kind means for a repository; None: it is
+    built in another way. `find_package`: the folder in which the tests of a file's folder are called. `lock`: of
+    repositories that need a lock and have none. `programs`: that its tasks may need, first the one without which
+    no test runs. `linkers`: those of them that call a C compiler. `asks`: what a program is asked for its
+    version, if not --version. `version_line`: where its answer names other programs' first. `own_file`: a file
+    of ours that every environment has. `offline`: variables that keep tools from their registries: attempts have
+    them, and fetching does not. `tools`: what its tools do with the files of an environment.
+
+    Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
+    of files that a trace names by the class alone.
+
+    Mining. `names`: how names are found in its code. `takes_packages`: its test runner is given whole packages,
+    by any of their files. `runs_scripts`: its packages may run scripts of theirs when they are installed.
+    `too_old`, `too_new`: match what its tools print when they are older or newer than a project needs, in any
+    letter case.
 
     Patterns have no flags and no groups that are referred to: those of all languages are joined.
     """
@@ -44,6 +78,25 @@ class Language:
     not_code: tuple[str, ...] = ()
     harness: re.Pattern[str] = NOTHING
     junk: re.Pattern[str] = NOTHING
+    kind: str = ""
+    preset: Preset | None = None
+    find_package: Callable[[Tree, str], str] = find_root
+    lock: LockRules | None = None
+    programs: tuple[str, ...] = ()
+    linkers: tuple[str, ...] = ()
+    asks: Mapping[str, str] = field(default_factory=dict[str, str])
+    version_line: re.Pattern[str] = NOTHING
+    own_file: Path | None = None
+    offline: tuple[str, ...] = ()
+    tools: ToolTraits = NO_TRAITS
+    formats: tuple[ReportFormat, ...] = ()
+    traces: tuple[TraceStyle, ...] = ()
+    class_files: tuple[str, ...] = ()
+    names: CodeNames = NO_NAMES
+    takes_packages: bool = False
+    runs_scripts: bool = False
+    too_old: re.Pattern[str] = NOTHING
+    too_new: re.Pattern[str] = NOTHING
 
     def is_source(self, path: str) -> bool:
         """Whether the path is code of the project that people wrote and that is not for tests, their runner or the
@@ -157,3 +210,26 @@ def language_of(path: str) -> Language | None:
     ['Python', 'JavaScript', 'Java']
     """
     return next((language for language in LANGUAGES.values() if path.endswith(language.suffixes)), None)
+
+
+def language_of_kind(kind: str) -> Language | None:
+    """By the kind of an environment; None for commands of the task's own.
+
+    >>> [found and found.name for found in map(language_of_kind, ("java", "commands"))]
+    ['Java', None]
+    """
+    return next((language for language in LANGUAGES.values() if language.kind == kind), None)
+
+
+def all_formats() -> dict[str, ReportFormat]:
+    """The formats of results by name."""
+    formats = (each for language in LANGUAGES.values() for each in language.formats)
+    return {each.name: each for each in (*formats, ANY_JUNIT)}
+
+
+def format_named(name: str) -> ReportFormat:
+    """Raises `ResultError` where no registered language has such results."""
+    found = all_formats().get(name)
+    if found is None:
+        raise ResultError(f"no language that is registered here has results of the format {name}")
+    return found

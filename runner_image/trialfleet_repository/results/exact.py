@@ -19,6 +19,13 @@ class ReadResults:
     cases: tuple[JunitCase, ...]
     output: str | None = None
 
+    @property
+    def failures(self) -> str:
+        """What the report says of the tests that failed, as a person would read it."""
+        failed = [case for case in self.cases if case.outcome in ("failed", "error")]
+        words = [f"FAILED {case.classname} {case.name}\n{case.message}\n{case.text}".strip() for case in failed]
+        return "\n\n".join(words) + "\n"
+
 
 def exact_results(ids: Iterable[str], cases: Sequence[JunitCase]) -> tuple[TestResult, ...]:
     """The outcome of every id, in order; "missing" when no case has it, the worst when several have."""

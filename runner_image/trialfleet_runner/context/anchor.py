@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from trialfleet_repository.languages import is_test_path
-from trialfleet_repository.test_call import ROOT
+from trialfleet_repository.languages import LANGUAGES, is_test_path
+from trialfleet_repository.trees import ROOT
 from trialfleet_runner.context.stack_traces import traces
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
@@ -19,7 +19,6 @@ WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
 _PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|: )|$)")
 _PLACED = re.compile(r"^\s*([^\s:][^:\n]*\.py):\d+(?=:|$)")
-_CLASS_FILES = (".java", ".kt", ".groovy", ".scala")
 _SECTION = re.compile(r"^_{3,} .* _{3,}$")
 _BANNER = re.compile(r"^={3,} (.*?) ={3,}$")
 
@@ -96,7 +95,7 @@ def deepest_frame(output: str, paths: Collection[str], directory: str = ROOT) ->
 
 
 def _in_repository(path: str, paths: Collection[str], directory: str) -> str | None:
-    if path.endswith(_CLASS_FILES):
+    if any(path.endswith(language.class_files) for language in LANGUAGES.values()):
         return _file_of_class(path, paths, directory)
     return repository_path(path, paths, directory)
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from trialfleet_repository.languages import PYTHON, Language
-from trialfleet_repository.results.junit import function_id
+from trialfleet_repository.languages.code_names import strip_comments
 from trialfleet_repository.trees import Tree, TreeEntry
-from trialfleet_tasks.mining.bound_names import without_bound, without_bound_in
+from trialfleet_tasks.mining.bound_names import without_bound
+from trialfleet_tasks.mining.code_language import names_of_code
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.imported_names import own_packages, without_imported
 
-_RUST_ROOT = re.compile(r"(?:/(?:lib|main|mod))?\.rs$")  # what follows the folder of its modules
-_COMMENTS = re.compile(
-    rb"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`]*`)|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)""", re.DOTALL
-)
-_RUST_TESTS = re.compile(
-    rb"^([ \t]*)#\[cfg\(test\)\]\n(?:\1#\[[^\n]*\n)*\1(?:pub )?mod \w+ \{\n.*?(?:^\1\}|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _PROSE = (".md", ".rst", ".adoc", ".txt")
 _SHOWS = re.compile(r"(?:^|/)(?:examples?|docs?|demos?|samples?|benchmarks?)/", re.IGNORECASE)  # how code is used
@@ -39,26 +30,8 @@ def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[
     own = own_packages({**before, **{path: entry for path, entry in fix.items() if entry}})
     changed = {path: entry.data for path, entry in fix.items() if entry and not path.endswith(_PROSE)}
     changed = {path: data for path, data in changed.items() if not _SHOWS.search(path)} or changed
-    after = names(without_imported(path, _code(path, data), own) for path, data in changed.items())
+    after = names(without_imported(path, names_of_code(path).code(data), own) for path, data in changed.items())
     return frozenset(after - names(entry.data for entry in before.values())) if after else frozenset()
-
-
-def _code(path: str, data: bytes) -> bytes:
-    r'''Without comments, and docstrings: a word of them is no name. Without the tests beside Rust's code.
-
-    >>> _code("a.go", b'url := "http://a" // whole /* a\n/* b\n*/ x')
-    b'url := "http://a"  \n  x'
-    >>> _code("src/lib.rs", b'fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}')
-    b'fn a() {}\n\nfn c() {}'
-    >>> _code("a.py", b'def a():\n    "Words."\n    return 1  # more words')
-    b'def a():\n    """"""\n    return 1'
-    '''
-    if path.endswith((".py", ".pyi")):
-        module = _parsed(data)
-        return data if module is None else _python_code(module).encode(errors="replace")
-    if path.endswith(".rs"):
-        data = _RUST_TESTS.sub(b"", data)
-    return _COMMENTS.sub(lambda match: match[1] or b" ", data)
 
 
 def names(files: Iterable[bytes]) -> set[str]:
@@ -81,22 +54,10 @@ def using_tests(
     Of a Python test whose function is not found nothing is known, and it is left out. For a test of another
     language that is not found, all lines count that the fix adds to its file.
     """
-    find = _python_text(fixed) if language is PYTHON else _TestTexts(before, fixed, language, files).code_of
+    texts = language.names.test_texts
+    find = _TestTexts(before, fixed, language, files).code_of if texts is None else texts(fixed)
     used = {test: added & set(_NAME.findall(find(test))) for test in tests}
     return {test: min(names) for test, names in used.items() if names}
-
-
-def _python_text(tree: Tree) -> Callable[[str], str]:
-    """The text of a test's function by pytest's id."""
-    functions: dict[str, dict[str, str]] = {}
-
-    def find(test: str) -> str:
-        path, _, name = function_id(test).partition("::")
-        if path not in functions:
-            functions[path] = _functions(tree[path].data) if path in tree else {}
-        return functions[path].get(name, "")
-
-    return find
 
 
 @dataclass(frozen=True)
@@ -120,7 +81,7 @@ class _TestTexts:
 
     def code_of(self, test: str) -> str:
         """Without comments and its own variables."""
-        return without_bound(_code("", self.of(test).encode()).decode())
+        return without_bound(strip_comments(self.of(test).encode()).decode())
 
     def _unit(self, unit: str) -> tuple[list[DeclaredTests], str]:
         """Its files, the changed ones first, and what the fix adds to the changed ones."""
@@ -133,7 +94,9 @@ class _TestTexts:
         return read, "\n".join(line for path in changed for line in self._added_lines(path))
 
     def _fitting(self, unit: str, paths: Iterable[str]) -> list[str]:
-        ranked = [(rank, path) for path in paths if path in self.fixed and (rank := _rank(unit, path))]
+        ranked = [
+            (rank, path) for path in paths if path in self.fixed and (rank := names_of_code(path).rank(unit, path))
+        ]
         best = max((rank for rank, _ in ranked), default=0)
         return [path for rank, path in ranked if rank == best]
 
@@ -143,67 +106,9 @@ class _TestTexts:
 
 
 def _rank(unit: str, path: str) -> int:
-    """How well a file fits a unit, which is a path, a Go package, a class or the root of a crate; 0: not at all.
-
-    >>> _rank("src/a.test.ts", "src/a.test.ts") > 0, _rank("src/a.test.ts", "web/src/b.test.ts")
-    (True, 0)
-    >>> _rank("a/src/lib.rs", "a/src/cart.rs"), _rank("tests/it.rs", "tests/it/cart.rs")
-    (1, 1)
-    >>> _rank("example.com/m/cart", "cart/cart_test.go") > _rank("example.com/m/cart", "main_test.go") > 0
-    True
-    >>> _rank("org.x.ATest", "src/test/java/org/x/ATest.java") > _rank("org.x.ATest", "b/ATest.java") > 0
-    True
-    """
-    folder, _, name = path.rpartition("/")
-    if name.endswith(".rs"):
-        return int(path == unit or path.startswith(_RUST_ROOT.sub("", unit) + "/"))
-    if unit == path or unit.endswith("/" + path) or path.endswith("/" + unit):
-        return len(path)
-    if name.endswith(".go"):
-        return 1 + len(folder) if ("/" + unit).endswith("/" + folder) or not folder else 0
-    if name.endswith((".java", ".kt")):
-        parts = unit.partition("$")[0].split(".")
-        whole = (folder.split("/") if folder else []) + [name.rpartition(".")[0]]
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(parts), reversed(whole), strict=False))
-        return sum(1 for _ in same)
-    return 0
+    """How well a file fits a unit; 0: not at all."""
+    return names_of_code(path).rank(unit, path)
 
 
 def _text(tree: Tree, path: str) -> str:
     return tree[path].data.decode(errors="replace")
-
-
-def _functions(source: bytes) -> dict[str, str]:
-    """`Class::function` -> its text, without its own variables, comments and docstrings."""
-    module = _parsed(source)
-    found: dict[str, str] = {}
-
-    def collect(nodes: Iterable[ast.stmt], prefix: str) -> None:
-        for node in nodes:
-            if isinstance(node, ast.ClassDef):
-                collect(node.body, f"{prefix}{node.name}::")
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found[prefix + node.name] = without_bound_in(node, _python_code(node))
-
-    collect(module.body if module else (), "")
-    return found
-
-
-def _parsed(source: bytes) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _python_code(tree: ast.AST) -> str:
-    """Without comments. Docstrings become empty in `tree`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                first.value = ast.Constant("")
-    try:
-        return ast.unparse(tree)
-    except RecursionError:
-        return ""

@@ -1,4 +1,4 @@
-"""Finds the text of single tests in files of Go, JavaScript, Rust, Java and Kotlin. A rough scanner that takes
+"""Finds the text of single tests in files of languages with brackets. A rough scanner that takes
 linear time: comments and literals are blanked, then brackets are matched."""
 
 from __future__ import annotations
@@ -6,38 +6,22 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-_COMMENT = r"//[^\n]*+|/\*[\s\S]*?(?:\*/|\Z)"
-_STRING = r'"(?:[^"\\\n]|\\.)*+"?'
-_QUOTED = r"'(?:[^'\\\n]|\\.)*+'?"
-_CHARACTER = r"'(?:[^'\\\n]|\\[^\n][^'\n]{0,10})'"  # of Rust, where a quote alone begins a lifetime
-_REGEX = r"(?<=[(,=:\[!&|?])[ \t]*+/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*+\]?)++/?"
-# A literal that is not closed matches to the end of its line or of the file, so that nothing is scanned twice.
-_BLANKED: Mapping[str, re.Pattern[str]] = {
-    "Go": re.compile(rf"{_COMMENT}|{_STRING}|`[^`]*+`?|{_QUOTED}"),
-    "JavaScript": re.compile(rf"{_COMMENT}|{_STRING}|{_QUOTED}|`(?:[^`\\]|\\[\s\S])*+`?|{_REGEX}"),
-    "Rust": re.compile(rf'{_COMMENT}|\br(#*+)"[\s\S]*?(?:"\1|\Z)|"(?:[^"\\]|\\[\s\S])*+"?|{_CHARACTER}'),
-    "Java": re.compile(rf'{_COMMENT}|"""[\s\S]*?(?:"""|\Z)|{_STRING}|{_QUOTED}|`[^`\n]*+`?'),
-}
-_DECLARED: Mapping[str, re.Pattern[str]] = {
-    "Go": re.compile(r"\bfunc\s*+(?:\([^()]*+\)\s*+)?(\w++)\s*+(?=\()"),
-    "JavaScript": re.compile(r"(?<![\w$])(?:it|test|specify|[fx]it|xtest)(?:\.\w++){0,5}+\s*+(?=\()"),
-    "Rust": re.compile(r"\bfn\s++(?:r#)?(\w++)"),
-    "Java": re.compile(r"(?<![\w.$@`])(?:([A-Za-z_$][\w$]*+)\s*+|`\s*+)(?=\()"),
-}
+from trialfleet_repository.languages import LANGUAGES
+from trialfleet_repository.languages.code_names import DeclarationStyle
+
 _TITLE = re.compile(r"\(\s*+([\"'`])")
 _BODY = re.compile(r"[^;{}()=]*+(?=\{)")  # of a method, after its parameters
-_BODY_OF_KOTLIN = re.compile(r"[^\n{}]{0,300}+(?=\{)|[^\n]{0,300}+")
+_BODY_AFTER_KEYWORD = re.compile(r"[^\n{}]{0,300}+(?=\{)|[^\n]{0,300}+")
 _NO_METHOD = re.compile(r"\b(?:new|return|else|throw)\s*+$")
 _STATEMENTS = {"if", "for", "while", "switch", "catch", "synchronized", "when", "try"}
-_KOTLIN = re.compile(r"\bfun\s*+(?:<[^<>]*+>\s*+)?$")
+_KEYWORD = re.compile(r"\bfun\s*+(?:<[^<>]*+>\s*+)?$")
 _BLANK = re.compile(r"\s*+")
 _BRACKETS = re.compile(r"[()\[\]{};]")
 _OPENED_BY = {")": "(", "]": "[", "}": "{"}
-_WORDS = 200  # of a reported name: so many of its ends are compared with titles
 _BACK = 60  # characters before a name that are read
 
 
@@ -57,37 +41,23 @@ class DeclaredTests:
         >>> DeclaredTests("describe('a', () => { it('adds', () => { a() }) })", "JavaScript").find("a > adds")
         "it('adds', () => { a() })"
         """
-        spans = sorted({span for key in self._keys(name) for span in self._spans.get(key, ())})
+        style = LANGUAGES[self.language].names.declared
+        keys = style.keys(name, self._spans) if style else []
+        spans = sorted({span for key in keys for span in self._spans.get(key, ())})
         outer: list[tuple[int, int]] = []
         for start, end in spans:
             if not outer or end > outer[-1][1]:
                 outer.append((start, end))
         return "\n".join(self.text[start:end] for start, end in outer) or None
 
-    def _keys(self, name: str) -> list[str]:
-        """The names by which the file may declare it."""
-        match self.language:
-            case "JavaScript":  # a title may hold what separates it from the titles around it
-                ends = (name, *(name[match.end() :] for match in list(re.finditer(" ", name))[-_WORDS:]))
-                return [end for end in ends if end in self._spans][:1]
-            case "Go":  # a method of a suite is reported below the function that runs the suite
-                return name.split("/")[:2]
-            case "Rust":  # below the function: the case of a parametrised test
-                return [part for part in name.split("::") if part in self._spans][-1:]
-            case _:
-                return [name, re.split(r"[(\[]", name, maxsplit=1)[0].rpartition(".")[2].strip()]
-
     @cached_property
     def _spans(self) -> dict[str, list[tuple[int, int]]]:
         """Name -> begin and end of each declaration."""
         found: dict[str, list[tuple[int, int]]] = {}
-        for name, start, end in self._scan.declared():
+        style = LANGUAGES[self.language].names.declared
+        for name, start, end in _Scan(self.text, style).declared() if style else ():
             found.setdefault(name, []).append((start, end))
         return found
-
-    @cached_property
-    def _scan(self) -> _Scan:
-        return _Scan(self.text, self.language)
 
 
 @dataclass
@@ -97,7 +67,7 @@ class _Scan:
     without one. `statements`: where a statement may begin."""
 
     text: str
-    language: str
+    style: DeclarationStyle
     code: str = ""
     literals: dict[int, int] = field(default_factory=dict[int, int])
     closed: dict[int, int] = field(default_factory=dict[int, int])
@@ -112,7 +82,7 @@ class _Scan:
             self.literals[match.start()] = match.end()
             return match[0][0] + " " * (len(match[0]) - 1)
 
-        self.code = _BLANKED[self.language].sub(blank, self.text)
+        self.code = self.style.blanked.sub(blank, self.text)
         self._match_brackets()
 
     def _match_brackets(self) -> None:
@@ -139,8 +109,8 @@ class _Scan:
 
     def declared(self) -> Iterator[tuple[str, int, int]]:
         """(Name, begin, end) of everything that looks like a test."""
-        find = {"JavaScript": self._call, "Java": self._method}.get(self.language, self._function)
-        for match in _DECLARED[self.language].finditer(self.code):
+        find = {"call": self._call, "method": self._method, "function": self._function}[self.style.form]
+        for match in self.style.declared.finditer(self.code):
             found = find(match)
             if found is not None:
                 yield found
@@ -161,20 +131,20 @@ class _Scan:
     def _method(self, match: re.Match[str]) -> tuple[str, int, int] | None:
         parameters = self.closed.get(match.end())
         start = match.start()
-        name = match[1] or self.text[start + 1 : self.literals.get(start, start) - 1]  # Kotlin's `adds two`
+        name = match[1] or self.text[start + 1 : self.literals.get(start, start) - 1]  # a name of several words
         if parameters is None or name in _STATEMENTS:
             return None
         before = self.code[max(0, start - _BACK) : start]
-        kotlin = _KOTLIN.search(before) is not None
-        body = (_BODY_OF_KOTLIN if kotlin else _BODY).match(self.code, parameters)
-        if body is None or (not kotlin and _NO_METHOD.search(before)):
+        keyword = _KEYWORD.search(before) is not None
+        body = (_BODY_AFTER_KEYWORD if keyword else _BODY).match(self.code, parameters)
+        if body is None or (not keyword and _NO_METHOD.search(before)):
             return None
-        end = self.closed.get(body.end(), body.end() if kotlin else None)
+        end = self.closed.get(body.end(), body.end() if keyword else None)
         return None if end is None else (name, self._begin(start), end)
 
     def _begin(self, at: int) -> int:
-        """Of the statement there: its attributes and annotations come first, which Go has none of."""
-        if self.language == "Go":
+        """Of the statement there: its attributes and annotations come first."""
+        if not self.style.has_attributes:
             return at
         begin = self.statements[bisect_right(self.statements, at) - 1]
         if begin not in self.begins:

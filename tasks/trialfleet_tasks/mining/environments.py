@@ -11,8 +11,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Environment, ToolEnvironment
 from trialfleet_repository.environments.tool_environment import find_tool
 from trialfleet_repository.languages.ecmascript.preset import lacks_lock
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.trees import ROOT, Tree
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.presets.packages import package_of_most
 from trialfleet_tasks.presets.preset import preset

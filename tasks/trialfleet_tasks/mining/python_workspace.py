@@ -9,8 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from trialfleet_repository.languages.preset import below
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.trees import ROOT, Tree
 from trialfleet_tasks.mining.python_project import PythonProject, read_project
 from trialfleet_tasks.presets.packages import package_of_most
 

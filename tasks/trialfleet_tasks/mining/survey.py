@@ -18,11 +18,11 @@ from trialfleet_ledger.untrusted import json_object, mapping
 from trialfleet_repository.context_files import COPIES, is_context_file, leftovers
 from trialfleet_repository.languages import LANGUAGES, is_foreign, is_test_path
 from trialfleet_repository.languages.python import is_workflow
+from trialfleet_repository.languages.python.distribution import is_setup_script
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
 from trialfleet_tasks.mining.pytest_call import PytestCall
-from trialfleet_tasks.presets.packages import is_setup_script
 from trialfleet_tasks.sources.git import read_tree
 
 _LANGUAGES = {

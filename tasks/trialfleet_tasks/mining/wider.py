@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from trialfleet_repository.languages import GO, RUST, Language
+from trialfleet_repository.languages import Language
 
 MOST = 200  # test files
 _ASIDE = frozenset({"src", "lib", "main", "test", "tests", "__tests__", "spec", "java", "kotlin", "unit"})
@@ -17,7 +17,7 @@ def tests_of_packages(
     """What a test runner can be given for the changed packages, the changed test files left out. `paths`: of the
     whole tree; `source`, `tests`: files that the fix changes, those of source most changed first.
 
-    For Go and Rust the source files: their runners take a file's whole package or crate. For the others test files
+    Where runners take a file's whole package, the source files. For the others test files
     in the folder of a changed file, or in the folder of the tests that mirrors it.
 
     >>> from trialfleet_repository.languages import ECMASCRIPT
@@ -25,7 +25,7 @@ def tests_of_packages(
     >>> tests_of_packages(ECMASCRIPT, paths, source=["src/cart/a.ts"], tests=["test/cart/a.test.ts"])
     ('test/cart/b.test.ts',)
     """
-    if language in (GO, RUST):
+    if language.takes_packages:
         return tuple(source)
     folders = {_folder(path) for path in (*source, *tests)}
     places = {_place(path) for path in source}

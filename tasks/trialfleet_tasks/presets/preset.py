@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_repository.languages.ecmascript.preset import node
-from trialfleet_repository.languages.go.preset import go
-from trialfleet_repository.languages.jvm.preset import java
-from trialfleet_repository.languages.preset import Preset, ToolPreset, below
-from trialfleet_repository.languages.rust.preset import rust
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree, pack
+from trialfleet_repository.environments.tool_environment import find_tool
+from trialfleet_repository.languages import language_of_kind
+from trialfleet_repository.languages.preset import Preset, ToolPreset, VersionOf, below
+from trialfleet_repository.trees import ROOT, Tree, pack
 
 
 def preset(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
@@ -27,7 +23,7 @@ def preset(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             where="environment.directory",
             hint="name a folder of the tree before the fix, or leave it out",
         )
-    found = _KINDS[environment.kind](environment, tree)
+    found = _preset_of(environment.kind)(environment, tree, lambda name: find_tool(name)[1])
     names = ("tools", "inputs", "fetch", "warm", "keep", "test_command", "results")
     given = {name: getattr(environment, name) for name in names if getattr(environment, name) is not None}
     return replace(found, **given)
@@ -48,7 +44,7 @@ def _matches(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in (path, path.rpartition("/")[2]))
 
 
-def _commands(environment: ToolEnvironment, _: Tree) -> ToolPreset:
+def _commands(environment: ToolEnvironment, _: Tree, __: VersionOf) -> ToolPreset:
     assert environment.test_command is not None, "the task file's schema requires it"
     assert environment.results is not None, "the task file's schema requires it"
     program = environment.test_command[0]
@@ -61,4 +57,6 @@ def _commands(environment: ToolEnvironment, _: Tree) -> ToolPreset:
     )
 
 
-_KINDS: Mapping[str, Preset] = {"go": go, "node": node, "rust": rust, "java": java, "commands": _commands}
+def _preset_of(kind: str) -> Preset:
+    language = language_of_kind(kind)
+    return _commands if language is None or language.preset is None else language.preset

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_repository.test_arguments import ResultFormat, arguments
+from trialfleet_repository.languages import format_named
+from trialfleet_repository.results.limits import ResultError
 
 MANIFESTS = {
     "Cargo.toml": b'[workspace]\nmembers = ["crates/*"]\n[workspace.package]\nversion = "3.0.0"\n',
@@ -51,13 +52,13 @@ def files(content: Mapping[str, bytes]) -> Callable[[str], bytes | None]:
         ("surefire", ["m/src/test/kotlin/org/x/KTest.kt", "t/Plain.java"], ("org.x.KTest", "Plain")),
     ],
 )
-def test_each_thing_is_named_once(given_format: ResultFormat, tests: list[str], words: tuple[str, ...]) -> None:
-    assert arguments(given_format, tests, files(MANIFESTS)) == words
+def test_each_thing_is_named_once(given_format: str, tests: list[str], words: tuple[str, ...]) -> None:
+    assert format_named(given_format).arguments(tests, files(MANIFESTS)) == words
 
 
-def test_pytest_is_not_among_them() -> None:
-    with pytest.raises(ValueError, match="test_call"):
-        arguments("pytest", ["a.py"], files({}))
+def test_what_nobody_registered_is_an_error() -> None:
+    with pytest.raises(ResultError, match="no language that is registered here has results of the format tap"):
+        format_named("tap")
 
 
 def test_the_manifest_of_a_package_is_looked_for_a_bounded_number_of_times() -> None:
@@ -67,12 +68,12 @@ def test_the_manifest_of_a_package_is_looked_for_a_bounded_number_of_times() -> 
         looked.append(path)
         return None
 
-    assert arguments("libtest", ["a/" * 5000 + "b.rs"], read) == ()
+    assert format_named("libtest").arguments(["a/" * 5000 + "b.rs"], read) == ()
     assert len(looked) <= 50
 
 
 @given(st.lists(st.text()), st.binary())
 def test_nothing_is_raised(tests: list[str], manifest: bytes) -> None:
-    formats: tuple[ResultFormat, ...] = ("go", "libtest", "jest", "surefire")
+    formats = ("go", "libtest", "jest", "surefire")
     for one in formats:
-        arguments(one, tests, lambda path: manifest)
+        format_named(one).arguments(tests, lambda path: manifest)

@@ -17,7 +17,8 @@ from trialfleet_repository.languages.ecmascript import reports as javascript
 from trialfleet_repository.languages.ecmascript.bun import read_bun
 from trialfleet_repository.languages.ecmascript.reports import read_jest, read_mocha, read_node
 from trialfleet_repository.languages.ecmascript.vitest import read_vitest
-from trialfleet_repository.read_results import RunFiles, read_results
+from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results.exact import ReadResults, exact_outcomes
 from trialfleet_repository.results.junit import MAX_BYTES, MAX_CASES, JunitCase, JUnitError
 from trialfleet_repository.results.limits import ResultError

@@ -13,7 +13,8 @@ import pytest
 
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import LINE_BYTES, lines, regular_file
-from trialfleet_repository.read_results import RunFiles, read_results
+from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.limits import ResultError
 from trialfleet_runner.agents.claude_code.parse import parse_stream

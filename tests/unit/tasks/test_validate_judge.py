@@ -11,8 +11,8 @@ import yaml
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
+from trialfleet_repository.languages.python.pytest import selection
 from trialfleet_repository.results.junit import JunitCase
-from trialfleet_repository.test_call import selection
 from trialfleet_repository.testrun import Suite, TestRun, run_tests, trouble
 from trialfleet_sandbox.protocol import Exit, Sandbox
 from trialfleet_tasks import prompts

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from trialfleet_repository.languages.protocol import Language, manifests, names_of
+from trialfleet_repository.languages.ecmascript.formats import FORMATS, SUFFIXES
+from trialfleet_repository.languages.ecmascript.names import NAMES
+from trialfleet_repository.languages.ecmascript.preset import lacks_lock, lock_place, node, tested_package
+from trialfleet_repository.languages.protocol import Language, LockRules, manifests, names_of
+from trialfleet_repository.languages.traces import TraceStyle
 
 _TYPES_ALONE = (".d.ts", ".d.mts", ".d.cts")
 _NAMED = re.compile(r"[._](?:test|spec)\.[cm]?[jt]sx?$|(?:^|/)__tests__/")
@@ -27,7 +32,7 @@ def _is_test_module(path: str) -> bool:
 
 ECMASCRIPT = Language(
     name="JavaScript",
-    suffixes=(".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"),
+    suffixes=SUFFIXES,
     test_paths=re.compile(
         r"[._](?:test|spec)(?:-d)?\.[cm]?[jt]sx?\Z|\.(?:e2e|cy)\.[cm]?[jt]sx?\Z|\.snap\Z"
         r"|(?:\A|/)__(?:tests|snapshots|mocks|fixtures)__/"
@@ -62,4 +67,23 @@ ECMASCRIPT = Language(
         r"|tsconfig[^/]*\.json)\Z"
     ),
     junk=re.compile(r"(?:\A|/)node_modules(?:/|\Z)"),
+    kind="node",
+    preset=node,
+    find_package=tested_package,
+    lock=LockRules(lacks_lock, lock_place),
+    programs=("node", "npm"),
+    own_file=Path(__file__).with_name("node_reporter.mjs"),
+    offline=("npm_config_offline",),
+    formats=FORMATS,
+    traces=(
+        TraceStyle(
+            re.compile(
+                r"\s*(?:(?:at |❯ )(?:[^\n]*? \(?)?|\S[^\n]*? \(|(?=file://))(?:file://)?"
+                r"(?P<path>[^\s()'\"`]+\.[cm]?[jt]sx?)(?:\?[^\s:]*)?:\d+:\d+\)?(?: \{)?$"
+            ),
+            cause=re.compile(r"\s*(?:\[cause\]|Caused by): "),
+        ),
+    ),
+    names=NAMES,
+    runs_scripts=True,
 )

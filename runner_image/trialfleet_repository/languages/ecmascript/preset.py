@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.task_order import ResultFormat
-from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.languages.ecmascript import vitest_configuration as vitest
 from trialfleet_repository.languages.ecmascript.test_script import (
     PACKAGES,
@@ -19,9 +18,12 @@ from trialfleet_repository.languages.ecmascript.test_script import (
     runners_of,
     test_script,
 )
-from trialfleet_repository.languages.preset import ToolPreset, said
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.languages.manifest_files import file_in, folders_above
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf, said
+from trialfleet_repository.trees import ROOT, Tree
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.task import ToolEnvironment
 
 # pnpm runs the release that `packageManager` names, and refuses one that its registry has not signed: some mirrors
 # drop signatures. This machine's own reads the lock then, if it can.
@@ -88,7 +90,7 @@ _BERRY_VARIABLES = {
 }
 
 
-def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+def node(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
     package = environment.directory or ROOT
     folders = list(folders_above(package))
     place, lock = _lock(tree, package)
@@ -138,13 +140,13 @@ def lacks_lock(tree: Tree, package: str) -> bool:
 def lock_place(tree: Tree, package: str) -> str:
     """Where npm would write the lock: beside the manifest of the workspace, if the package belongs to one."""
     roots = [folder for folder in folders_above(package) if _package(tree, folder).get("workspaces")]
-    return _in(roots[-1] if roots else package, "package-lock.json")
+    return file_in(roots[-1] if roots else package, "package-lock.json")
 
 
 def _lock(tree: Tree, package: str) -> tuple[str, str | None]:
     """The folder where dependencies are installed, and the name of the lock file there."""
     places = ((folder, name) for folder in folders_above(package) for name in _FETCH)
-    return next((each for each in places if _in(*each) in tree), (package, None))
+    return next((each for each in places if file_in(*each) in tree), (package, None))
 
 
 def _tools(lock: str | None, results: ResultFormat, *, berry: bool) -> dict[str, str]:
@@ -155,21 +157,9 @@ def _tools(lock: str | None, results: ResultFormat, *, berry: bool) -> dict[str,
 
 def _is_berry(tree: Tree, place: str) -> bool:
     """Whether its lock is of Yarn 2 or newer."""
-    lock = tree[_in(place, "yarn.lock")].data
+    lock = tree[file_in(place, "yarn.lock")].data
     classic = b"yarn lockfile v1" in lock
-    return b"__metadata:" in lock or (not classic and _in(place, ".yarnrc.yml") in tree)
-
-
-def folders_above(folder: str) -> Iterator[str]:
-    """The folder itself first, the root last.
-
-    >>> list(folders_above("packages/cart"))
-    ['packages/cart', 'packages', '.']
-    """
-    yield folder
-    while folder != ROOT:
-        folder = str(PurePosixPath(folder).parent)
-        yield folder
+    return b"__metadata:" in lock or (not classic and file_in(place, ".yarnrc.yml") in tree)
 
 
 def tested_package(tree: Tree, folder: str) -> str:
@@ -193,22 +183,18 @@ def tested_package(tree: Tree, folder: str) -> str:
 
 
 def _is_tested(tree: Tree, folder: str) -> bool:
-    if _in(folder, "package.json") not in tree:
+    if file_in(folder, "package.json") not in tree:
         return False
     script = _test_script(_package(tree, folder))
     return bool(script and "no test specified" not in script) or _is_locked(tree, folder)
 
 
 def _is_locked(tree: Tree, folder: str) -> bool:
-    return any(_in(folder, name) in tree for name in _FETCH)
+    return any(file_in(folder, name) in tree for name in _FETCH)
 
 
 def _tests_projects(tree: Tree, folder: str) -> bool:
     return "vitest" in runners_of(_test_script(_package(tree, folder))) and vitest.has_projects(tree, folder)
-
-
-def _in(folder: str, name: str) -> str:
-    return name if folder == ROOT else f"{folder}/{name}"
 
 
 def _runner(tree: Tree, folders: Sequence[str]) -> str | None:
@@ -279,7 +265,7 @@ def _declares(tree: Tree, folder: str, *tables: str) -> bool:
 
 
 def _package(tree: Tree, folder: str) -> dict[str, Any]:
-    entry = tree.get(_in(folder, "package.json"))
+    entry = tree.get(file_in(folder, "package.json"))
     try:
         return _table(json.loads(entry.data)) if entry else {}
     except (ValueError, RecursionError):

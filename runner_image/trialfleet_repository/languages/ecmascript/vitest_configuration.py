@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import EntryKind, Tree
+from trialfleet_repository.trees import ROOT, EntryKind, Tree
 
 _CONFIGURATION = re.compile(r"(?:vitest|vite)\.[\w.-]+\.[cm]?[jt]s")
 _WORKSPACE = re.compile(r"vitest\.(?:workspace|projects)\.(?:[cm]?[jt]s|json)")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
+from trialfleet_repository.languages.go.module import find_module
+from trialfleet_repository.languages.go.names import NAMES
+from trialfleet_repository.languages.go.preset import go
+from trialfleet_repository.languages.go.results import GO_TEST
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
+from trialfleet_repository.languages.tool_traits import ToolTraits
+from trialfleet_repository.languages.traces import TraceStyle
 
 _FOREIGN = re.compile(
     r"(?:\.pb(?:\.gw)?|[._]gen|_easyjson|_ffjson|_mock|(?:^|/)(?:bindata|generated))\.go$"
@@ -24,4 +30,26 @@ GO = Language(
     is_manifest=manifests(r"go\.(?:mod|sum|work|work\.sum)|\.go-version|\.tool-versions"),
     foreign=_FOREIGN,
     harness=re.compile(names_of("go.mod", "go.sum", "go.work", "go.work.sum")),
+    kind="go",
+    preset=go,
+    find_package=find_module,
+    programs=("go",),
+    linkers=("go",),
+    asks={"go": "version"},
+    offline=("GOPROXY",),
+    tools=ToolTraits(
+        left_out=lambda path: path.parts[0] == "modules" and path.parts[1:2] not in ((), ("cache",)),
+        marked="build",
+        compiled=("build",),
+        trimmed=("trim.txt",),  # once a day it would remove an older environment's links
+    ),
+    formats=(GO_TEST,),
+    traces=(
+        TraceStyle(
+            re.compile(r"\s+(?P<path>[^\s:][^\n:]*\.go):\d+(?: \+0x[0-9a-f]+)?$"),
+            between=re.compile(r"\S[^\n]*\)$|created by "),
+        ),
+    ),
+    names=NAMES,
+    takes_packages=True,
 )

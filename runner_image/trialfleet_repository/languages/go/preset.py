@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_repository.languages.preset import ToolPreset, below, said
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf, below, said
+from trialfleet_repository.trees import ROOT, Tree
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.task import ToolEnvironment
 
 # What every test needs of Go itself, its library and vet, takes 25 core seconds to compile.
 _ANY_TEST = r"""cd "$(mktemp -d)" && printf 'module warm\n' > go.mod &&
@@ -27,7 +30,7 @@ _VARIABLES = {
 }
 
 
-def go(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+def go(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
     tree = below(tree, environment.directory)
     if "go.mod" not in tree and "go.work" not in tree:
         raise OperatorError(

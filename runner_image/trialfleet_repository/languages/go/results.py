@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
+from trialfleet_repository.languages.report_format import ReadFile, ReportFormat, each_once, units_of
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.junit import CaseOutcome
 from trialfleet_repository.results.limits import (
@@ -145,3 +148,28 @@ class _GoReader:
 
     def _print(self, text: str) -> None:
         self.output += encodable(text).encode()
+
+
+def _go_package(unit: str) -> str:
+    """The folder of a file; an import path as it is.
+
+    >>> _go_package("x_test.go"), _go_package("a/x_test.go"), _go_package("example.com/m")
+    ('.', './a', 'example.com/m')
+    """
+    if not unit.endswith(".go"):
+        return unit
+    folder = str(PurePosixPath(unit).parent)
+    return "." if folder == "." else f"./{folder}"
+
+
+def _give_packages(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
+    return each_once(map(_go_package, units_of(tests)))
+
+
+GO_TEST = ReportFormat(
+    "go",
+    lambda files: read_go(files.read_stream("stdout") + files.read_stream("stderr")),
+    ("_test.go",),
+    "go test",
+    _give_packages,
+)

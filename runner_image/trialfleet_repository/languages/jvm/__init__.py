@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
+from trialfleet_repository.languages.jvm.classes import give_classes, give_filters
+from trialfleet_repository.languages.jvm.names import NAMES
+from trialfleet_repository.languages.jvm.preset import java
+from trialfleet_repository.languages.jvm.project import find_project
+from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
+from trialfleet_repository.languages.report_format import ReportFormat
+from trialfleet_repository.languages.tool_traits import ToolTraits
+from trialfleet_repository.languages.traces import TraceStyle
 
 _TEST_MODULE = re.compile(
     r"(?:^|/)src/test/(?:.*/)?(?:[^/]*(?:Tests?|TestCase|IT)|Test[^/]*|[^/]*Spec(?=\.kt))\.(?:java|kt)$"
 )
+
+
+_SUREFIRE, _GRADLE = "target/surefire-reports/TEST-*.xml", "build/test-results/*/TEST-*.xml"
+_MAVEN_COMPILED = ("classes", "test-classes", "generated-sources", "generated-test-sources", "maven-status")
+
+
+def _compiled_by_maven(workspace: Path) -> Iterable[Path]:
+    """Without its reports."""
+    targets = [Path(folder) / "target" for folder, _, files in os.walk(workspace) if "pom.xml" in files]
+    return (target / name for target in targets if not target.is_symlink() for name in _MAVEN_COMPILED)
 
 
 def _is_test_module(path: str) -> bool:
@@ -40,4 +61,43 @@ JVM = Language(
         r"|(?:\A|/)\.gradle/(?:\d|buildOutputCleanup/|vcs)"
     ),
     product=re.compile(r"(?:[\s\S]*?/)?src/main/(?=(?:java|kotlin)/[\s\S]*\.(?:java|kt)\Z)"),
+    kind="java",
+    preset=java,
+    find_package=find_project,
+    programs=("java", "mvn", "gradle"),
+    asks={"java": "-version", "javac": "-version"},
+    version_line=re.compile(r"(?m:^)Gradle (\d+(?:\.\d+)+)"),  # Debian's names its JVM's first
+    own_file=Path(__file__).with_name("gradle_tests.gradle"),
+    tools=ToolTraits(  # what Gradle caches are also results of tests
+        compiled_beside={"m2": _compiled_by_maven},
+        written=(".bin", ".lock", ".lck"),
+    ),
+    formats=(
+        ReportFormat(
+            "surefire",
+            lambda files: read_surefire(files.read_reports(_SUREFIRE), files.output),
+            (".java", ".kt"),
+            "JUnit",
+            give_classes,
+        ),
+        ReportFormat(
+            "gradle",
+            lambda files: read_gradle(files.read_reports(_GRADLE), files.output),
+            (".java", ".kt"),
+            "JUnit",
+            give_filters,
+        ),
+    ),
+    traces=(
+        TraceStyle(
+            re.compile(
+                r"(?:\[ERROR\] )?\s*at (?:[^\s()/]*/)*(?P<name>[\w.$<>]+)"
+                r"\((?P<file>[\w.$-]+\.(?:java|kt|groovy|scala)):\d+\)"
+            ),
+            between=re.compile(r"\s*\.\.\. \d+ "),
+            cause=re.compile(r"(?:\[ERROR\] )?\s*(?:Caused by|Suppressed): "),
+        ),
+    ),
+    class_files=(".java", ".kt", ".groovy", ".scala"),
+    names=NAMES,
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_repository.environments.tool_environment import find_tool
-from trialfleet_repository.languages.preset import ToolPreset, below, said
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf, below, said
+from trialfleet_repository.trees import ROOT, Tree
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.task import ToolEnvironment
 
 _NONE_ELSEWHERE = ("-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false")  # in modules without it
 # Checks that no test needs: two of jsoup's are a fifth of a run that compiles nothing.
@@ -30,12 +31,12 @@ _GRADLE = (
 )
 
 
-def java(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+def java(environment: ToolEnvironment, tree: Tree, version_of: VersionOf) -> ToolPreset:
     package = below(tree, environment.directory)
     if "pom.xml" in package:
         return _maven(environment, package)
     if any(name in package for name in GRADLE_FILES):
-        return _gradle(environment, package)
+        return _gradle(environment, package, version_of)
     raise OperatorError(
         f"{said(environment.directory)} has no pom.xml and no build of Gradle",
         where="environment",
@@ -65,12 +66,13 @@ def _first_test(tree: Tree) -> tuple[str, ...]:
     return (f"-Dtest={PurePosixPath(tests[0]).stem}",) if tests else ()
 
 
-def _gradle(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+def _gradle(environment: ToolEnvironment, tree: Tree, version_of: VersionOf) -> ToolPreset:
     """By the wrapper, unless this machine has its version. It downloads Gradle when dependencies are fetched."""
     wrapper = _wrapped(tree)
-    own = wrapper is None or (environment.tools is not None and "gradle" in environment.tools) or _has(wrapper)
+    given = environment.tools is not None and "gradle" in environment.tools
+    own = wrapper is None or given or _has(wrapper, version_of)
     if own and any(name.endswith(".gradle.kts") for name in tree):
-        _check_kotlin()
+        _check_kotlin(version_of)
     gradle = ("gradle",) if own else ("sh", "gradlew")
     return ToolPreset(
         tools={"java": "", "gradle": ""} if own else {"java": ""},
@@ -95,9 +97,9 @@ def _wrapped(tree: Tree) -> str | None:
     return found[1].decode() if found else ""
 
 
-def _check_kotlin() -> None:
+def _check_kotlin(version_of: VersionOf) -> None:
     """Older releases take a build in Kotlin for an empty one."""
-    version = find_tool("gradle")[1]
+    version = version_of("gradle")
     if version.partition(".")[0] in {"1", "2", "3", "4"}:
         raise OperatorError(
             f"this machine's Gradle {version} cannot read a build in Kotlin",
@@ -106,8 +108,8 @@ def _check_kotlin() -> None:
         )
 
 
-def _has(version: str) -> bool:
+def _has(version: str, version_of: VersionOf) -> bool:
     try:
-        return find_tool("gradle")[1] == version
+        return version_of("gradle") == version
     except OperatorError:
         return False

@@ -7,11 +7,11 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
+from trialfleet_repository.languages.jvm.classes import java_class
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.junit import MAX_BYTES, JunitCase, JUnitError
 from trialfleet_repository.results.limits import BoundedText, CaseList, ResultError, check_count
-from trialfleet_repository.test_arguments import java_class
 
 _NOT_BUILT = re.compile(
     r"\[ERROR\] (?:COMPILATION ERROR|The build could not read |Failed to execute goal .*: Compilation failure)"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from trialfleet_repository.languages.protocol import Language, is_test_path, names_of
+from trialfleet_repository.languages.python.distribution import find_distribution
+from trialfleet_repository.languages.python.names import NAMES
+from trialfleet_repository.languages.python.pytest import PYTEST
 
 HARNESS = {
     "conftest.py",
@@ -72,4 +75,8 @@ PYTHON = Language(
         r"(?:\A|/)(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage|venv|tox))(?:/|\Z)"
         r"|\.py[co]\Z"
     ),
+    kind="python",
+    find_package=find_distribution,
+    formats=(PYTEST,),
+    names=NAMES,
 )

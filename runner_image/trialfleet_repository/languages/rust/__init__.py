@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
+from trialfleet_repository.languages.report_format import ReportFormat
+from trialfleet_repository.languages.rust.caches import drop_other_units
+from trialfleet_repository.languages.rust.crates import give_crates
+from trialfleet_repository.languages.rust.libtest import read_libtest
+from trialfleet_repository.languages.rust.names import NAMES
+from trialfleet_repository.languages.rust.preset import rust
+from trialfleet_repository.languages.rust.workspace import find_workspace
+from trialfleet_repository.languages.tool_traits import ToolTraits
+from trialfleet_repository.languages.traces import TraceStyle
 
 _NAMED = re.compile(r"(?:^|/)(?:[^/]*_)?tests?\.rs$")
 _SUPPORT = re.compile(
@@ -30,4 +39,36 @@ RUST = Language(
         + r"|(?:\A|/)\.cargo/|\A(?!(?:[\s\S]*/)?src/)(?:[\s\S]*/)?build\.rs\Z"  # src/build.rs is a module
     ),
     junk=re.compile(r"(?:\A|/)target/(?:debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|\Z)"),
+    kind="rust",
+    preset=rust,
+    find_package=find_workspace,
+    programs=("cargo",),
+    linkers=("cargo",),
+    offline=("CARGO_NET_OFFLINE",),
+    tools=ToolTraits(
+        left_out=lambda path: path.parts == ("cargo", "registry", "src"),
+        of_its_place="target",
+        drop_unused=drop_other_units,
+        compiled=("target",),
+        locks=(".cargo-lock", ".package-cache"),
+    ),
+    formats=(
+        ReportFormat(
+            "libtest",
+            lambda files: read_libtest(files.read_stream("stdout"), files.inside),
+            (".rs",),
+            "cargo test",
+            give_crates,
+            lambda _: (101,),
+        ),
+    ),
+    traces=(
+        TraceStyle(re.compile(r"(?:thread '.*panicked at |.*', )(?P<path>[^\s',]+\.rs):\d+:\d+:?$")),
+        TraceStyle(
+            re.compile(r"\s+at (?P<path>[^\s']+\.rs):\d+(?::\d+)?$"),
+            between=re.compile(r"\s*\d+: "),
+        ),
+    ),
+    names=NAMES,
+    takes_packages=True,
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_repository.environments.tool_caches import BUILT
-from trialfleet_repository.environments.tool_environment import PLACE
-from trialfleet_repository.languages.preset import ToolPreset, below, said
-from trialfleet_repository.test_call import ROOT
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.languages.preset import PLACE, ToolPreset, VersionOf, below, said
+from trialfleet_repository.languages.rust.caches import BUILT
+from trialfleet_repository.trees import ROOT, Tree
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.task import ToolEnvironment
 
 # For this machine alone: a workspace's crates for Windows may be ten times the rest.
 _FETCH = 'exec cargo fetch --target "$(rustc -vV | sed -n "s/^host: //p")"'
@@ -23,7 +25,7 @@ exec cargo build --tests --keep-going --message-format=json "$@" >>"$CARGO_TARGE
 """
 
 
-def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+def rust(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
     features = ("--all-features",) if _ci_says(tree, "--all-features") else ()
     tree = below(tree, environment.directory)
     if "Cargo.toml" not in tree:

@@ -1,0 +1,36 @@
+"""How pytest is given its tests, and how its report is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialfleet_repository.languages.report_format import ReadFile, ReportFormat
+from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.results import junit
+from trialfleet_repository.results.exact import ReadResults
+
+_MANY = 1500  # more ids than this are run by file: an argument list has an end
+
+
+def selection(ids: Sequence[str]) -> tuple[str, ...]:
+    """For pytest: the functions of the ids, each once. Parameters are left out, for
+    pytest runs nothing at all when one id is gone, and parameters may come from the code that changes.
+
+    >>> selection(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
+    ('t/test_a.py::test_b', 't/test_a.py::C::test_d')
+    """
+    functions = tuple(dict.fromkeys(map(junit.function_id, ids)))
+    if len(functions) <= _MANY and sum(map(len, functions)) < 100_000:
+        return functions
+    return tuple(dict.fromkeys(test.partition("::")[0] for test in functions))
+
+
+def _give_functions(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
+    return selection(tests)
+
+
+def _read(files: RunFiles) -> ReadResults:
+    return ReadResults(junit.parse(files.read_report()))
+
+
+PYTEST = ReportFormat("pytest", _read, (".py",), "pytest", _give_functions)
