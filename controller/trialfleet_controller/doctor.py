@@ -112,10 +112,11 @@ def _package(name: str, fix: str, *, needed: bool = True) -> DoctorCheck:
 def _languages() -> DoctorCheck:
     """Programs that tasks in other languages than Python need; none of them is needed by itself."""
     from trialfleet_repository.environments.tool_environment import BrokenTool, find_tool
+    from trialfleet_repository.languages import LANGUAGES
 
     versions: list[str] = []
     broken: list[BrokenTool] = []
-    for program in ("go", "node", "npm", "cargo", "java", "mvn", "gradle"):
+    for program in (name for language in LANGUAGES.values() for name in language.programs):
         try:
             versions.append(f"{program} {find_tool(program)[1]}")
         except BrokenTool as error:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import date
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name, Sha256
+from trialfleet_ledger.records.environment import tag_of
 from trialfleet_ledger.records.task_order import ResultFormat
 
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
@@ -110,7 +111,7 @@ class ToolEnvironment(Frozen):
     that is not the root.
     """
 
-    kind: Literal["node", "go", "rust", "java", "commands"]
+    kind: Name
     tools: dict[str, str] | None = None
     inputs: tuple[str, ...] | None = None
     fetch: tuple[tuple[str, ...], ...] | None = None
@@ -138,15 +139,8 @@ class ToolEnvironment(Frozen):
         return self
 
 
-def _kind(environment: Any) -> str:
-    kind: Any = getattr(environment, "kind", None)
-    if isinstance(environment, dict):
-        kind = cast("dict[str, Any]", environment).get("kind")
-    return "python" if kind in (None, "python") else "tools"
-
-
 Environment = Annotated[
-    Annotated[PythonEnvironment, Tag("python")] | Annotated[ToolEnvironment, Tag("tools")], Discriminator(_kind)
+    Annotated[PythonEnvironment, Tag("python")] | Annotated[ToolEnvironment, Tag("tools")], Discriminator(tag_of)
 ]
 
 

@@ -15,7 +15,7 @@ from trialfleet_ledger.task import GitSource, ToolEnvironment
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments.environment import environment_ref, tool_environment_ref
 from trialfleet_repository.environments.tool_environment import find_tool
-from trialfleet_repository.languages.ecmascript.preset import lock_place
+from trialfleet_repository.languages import format_named, language_of_kind
 from trialfleet_repository.languages.preset import Commands, ToolPreset
 from trialfleet_repository.test_call import CalledTests, argv
 from trialfleet_repository.trees import ROOT, Tree, TreeEntry, pack
@@ -24,11 +24,6 @@ from trialfleet_tasks.presets.preset import inputs, preset
 from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
-
-_TEST_FRAMEWORKS: Mapping[ResultFormat, str] = {
-    "pytest": "pytest", "go": "go test", "libtest": "cargo test", "jest": "Jest", "mocha": "Mocha",
-    "vitest": "Vitest", "node": "node:test", "bun": "bun test", "surefire": "JUnit", "gradle": "JUnit",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class PlannedEnvironment:
     @property
     def test_framework(self) -> str:
         """As a placebo names it: by the format of its results, else the program that is called."""
-        return _TEST_FRAMEWORKS.get(self.results) or PurePosixPath(self.test_command[0]).name
+        return format_named(self.results).framework or PurePosixPath(self.test_command[0]).name
 
 
 def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = False) -> PlannedEnvironment:
@@ -77,7 +72,10 @@ def _locked(task: LoadedTask, tree: Tree) -> Tree:
     """The tree with the lock that lies beside the task file, if there is one."""
     if task.lock_path is None or not isinstance(task.environment, ToolEnvironment):
         return tree
-    place = lock_place(tree, task.environment.directory or ROOT)
+    language = language_of_kind(task.environment.kind)
+    assert language is not None, "its schema permits no lock"
+    assert language.lock is not None, "its schema permits no lock"
+    place = language.lock.place(tree, task.environment.directory or ROOT)
     return {**tree, place: TreeEntry(task.lock_path.read_bytes())}
 
 

@@ -18,6 +18,7 @@ from trialfleet_ledger.task import (
     TaskSpec,
     ToolEnvironment,
 )
+from trialfleet_repository.languages import LANGUAGES, all_formats
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.file_patterns import is_pattern, matching_files
 
@@ -172,6 +173,7 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
             hint="add `environment:` with a `lock:` to the task or to `repo:`",
         )
     owner = ("tasks", index, "environment") if spec.environment else ("repo", "environment")
+    _check_registered(environment, loaded, *owner)
     if environment.lock is not None and not (loaded.path.parent / environment.lock).is_file():
         made_by = (
             "uv pip compile --generate-hashes"
@@ -198,6 +200,22 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
         file=loaded.path,
         index=index,
     )
+
+
+def _check_registered(environment: Environment, loaded: yamlfile.Loaded[TaskFile], *owner: str | int) -> None:
+    """Raises `OperatorError` for a kind or a format of results that no language has."""
+    if not isinstance(environment, ToolEnvironment):
+        return
+    kinds = (*filter(None, (language.kind for language in LANGUAGES.values())), "commands")
+    if environment.kind not in kinds:
+        raise _unknown("kind of environment", environment.kind, kinds, loaded.where(*owner, "kind"))
+    formats = tuple(all_formats())
+    if environment.results is not None and environment.results not in formats:
+        raise _unknown("format of results", environment.results, formats, loaded.where(*owner, "results"))
+
+
+def _unknown(name: str, given: str, known: tuple[str, ...], where: str) -> OperatorError:
+    return OperatorError(f"there is no {name} {given!r}", where=where, hint=f"choose from {', '.join(known)}")
 
 
 def _source(loaded: yamlfile.Loaded[TaskFile], index: int) -> Source:

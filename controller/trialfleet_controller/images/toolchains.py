@@ -18,11 +18,11 @@ from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.user_folders import home_folder
 from trialfleet_repository.environments.tool_environment import find_tool
+from trialfleet_repository.languages import LANGUAGES
 
 _SHARED = ("/", "/usr", "/usr/local", "/opt")  # folders that are no program's own
 _DEBIAN_NODE = Path("/usr/share/nodejs")  # one folder per module, which need each other
 _EVERYWHERE = re.compile(r"linux-vdso|ld-linux|lib(?:c|m|dl|rt|pthread|gcc_s|stdc\+\+|z|atomic)\.so\.")
-_LINKERS = {"go", "cargo"}  # they call a C compiler, if there is one
 _C_COMPILER = ("gcc", "libc6-dev")
 _UNREAD = {"share/doc", "share/man"}  # of a toolchain; rustup's is half of it
 
@@ -47,7 +47,8 @@ def toolchains(tools: Iterable[str]) -> Toolchains:
     """Those of this machine for the programs of these names. Raises `OperatorError` for a program that is not
     here, or can neither be copied nor installed."""
     wanted = sorted(set(tools))
-    packages = set[str](_C_COMPILER if _LINKERS & set(wanted) and shutil.which("cc") else ())
+    linkers = {name for language in LANGUAGES.values() for name in language.linkers}
+    packages = set[str](_C_COMPILER if linkers & set(wanted) and shutil.which("cc") else ())
     found: dict[Path, dict[str, str]] = {}
     for name in wanted:
         program = find_tool(name)[0].resolve()

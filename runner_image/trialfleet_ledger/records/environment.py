@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from trialfleet_ledger.records.base import Frozen, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Sha256
 
 
 class PythonEnvironmentRef(Frozen):
@@ -38,7 +38,7 @@ class ToolEnvironmentRef(Frozen):
     In variables and commands, {environment}, {home} and {workspace} stand for folders.
     """
 
-    kind: Literal["node", "go", "rust", "java", "commands"]
+    kind: Name  # of a registered language, or commands
     digest: Sha256
     tools: dict[str, str]  # program -> version of the machine that planned
     inputs: Sha256  # digest of the files that say what is fetched: manifests and locks
@@ -70,7 +70,18 @@ def metadata_of(ref: PythonEnvironmentRef | ToolEnvironmentRef) -> dict[str, str
     return ref.metadata if isinstance(ref, PythonEnvironmentRef) else {}
 
 
-EnvironmentRef = Annotated[PythonEnvironmentRef | ToolEnvironmentRef, Field(discriminator="kind")]
+def tag_of(environment: Any) -> str:
+    """Which of the two an environment is, as a model or as a file has it: Python's, or one of tools."""
+    kind: Any = getattr(environment, "kind", None)
+    if isinstance(environment, dict):
+        kind = cast("dict[str, Any]", environment).get("kind")
+    return "python" if kind in (None, "python") else "tools"
+
+
+EnvironmentRef = Annotated[
+    Annotated[PythonEnvironmentRef, Tag("python")] | Annotated[ToolEnvironmentRef, Tag("tools")],
+    Discriminator(tag_of),
+]
 
 
 class Recipe(Frozen):

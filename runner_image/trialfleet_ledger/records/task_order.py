@@ -9,10 +9,7 @@ from pydantic import Field
 from trialfleet_ledger.records.base import Frozen, Name, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
-# How the results of a test command are read.
-ResultFormat = Literal[
-    "pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "bun", "surefire", "gradle"
-]  # fmt: skip
+ResultFormat = Name  # how the results of a test command are read: registered with a language
 
 
 class TaskOrder(Frozen):

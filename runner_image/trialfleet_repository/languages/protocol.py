@@ -15,6 +15,7 @@ from trialfleet_repository.languages.code_names import NO_NAMES, CodeNames
 from trialfleet_repository.languages.manifest_files import find_root
 from trialfleet_repository.languages.preset import Preset
 from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
+from trialfleet_repository.languages.survey_traits import NO_SURVEY, SurveyTraits
 from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
 from trialfleet_repository.languages.traces import TraceStyle
 from trialfleet_repository.results.limits import ResultError
@@ -59,10 +60,10 @@ class Language:
     Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
     of files that a trace names by the class alone.
 
-    Mining. `names`: how names are found in its code. `takes_packages`: its test runner is given whole packages,
-    by any of their files. `runs_scripts`: its packages may run scripts of theirs when they are installed.
-    `too_old`, `too_new`: match what its tools print when they are older or newer than a project needs, in any
-    letter case.
+    Mining. `survey`: what tells it in a repository. `names`: how names are found in its code. `takes_packages`:
+    its test runner is given whole packages, by any of their files. `runs_scripts`: its packages may run scripts
+    of theirs when they are installed. `too_old`, `too_new`: match what its tools print when they are older or
+    newer than a project needs, in any letter case.
 
     Patterns have no flags and no groups that are referred to: those of all languages are joined.
     """
@@ -92,6 +93,7 @@ class Language:
     formats: tuple[ReportFormat, ...] = ()
     traces: tuple[TraceStyle, ...] = ()
     class_files: tuple[str, ...] = ()
+    survey: SurveyTraits = NO_SURVEY
     names: CodeNames = NO_NAMES
     takes_packages: bool = False
     runs_scripts: bool = False

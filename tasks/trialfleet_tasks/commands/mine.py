@@ -26,7 +26,7 @@ from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.untrusted import plain
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.languages import ECMASCRIPT, GO, JVM, LANGUAGES, PYTHON, RUST
+from trialfleet_repository.languages import LANGUAGES, PYTHON
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.init import OWN
@@ -196,13 +196,15 @@ def _ending(write: Callable[[], None]) -> Generator[_Ending]:
 
 def _environments(folder: Path, *, build: bool) -> tuple[dict[str, MinedEnvironments], dict[str, OperatorError]]:
     """Of every language whose tests this machine can run, by the language's name; why it cannot run the others."""
+    locks = NodeLocks(folder / LOCKS, Cache.default())
     tools = {
-        GO.name: ToolEnvironments("go", "go"),
-        ECMASCRIPT.name: ToolEnvironments(
-            "node", "node", install_scripts=build, locks=NodeLocks(folder / LOCKS, Cache.default())
-        ),
-        RUST.name: ToolEnvironments("rust", "cargo"),
-        JVM.name: ToolEnvironments("java", "java"),
+        language.name: ToolEnvironments(
+            language,
+            install_scripts=build and language.runs_scripts,
+            locks=locks if language.lock else None,
+        )
+        for language in LANGUAGES.values()
+        if language.preset is not None
     }
     tried = {name: environments.find_obstacle() for name, environments in tools.items()}
     obstacles = {name: obstacle for name, obstacle in tried.items() if obstacle is not None}

@@ -5,26 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from trialfleet_repository.languages import LANGUAGES
 from trialfleet_tasks.mining.findings import RejectionReason
 
-_TOO_OLD = re.compile(
-    r"requires go >= [\d.]+ \(running go|maximum (?:supported )?version is [\d.]+"  # go
-    r"|rustc [\w.-]+ is not supported by the following package|requires rustc [\d.]+"  # cargo
-    r"|version of Cargo is older than the `\d+` edition|feature `edition\d+` is required"
-    r"|release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"  # Java
-    r"|requires Maven version [\d.]+"
-    r"|ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"  # pnpm, Yarn
-    r"|current global version of Yarn is 1\.|yarn\.lock is of Yarn 2 or newer"
-    r"|this machine's Gradle [\d.]+ cannot read|Minimum supported Gradle version is|requires at least Gradle"
-    r"|Could not find method (?:useJUnitPlatform|dependencyResolutionManagement|toolchain|register|named)\(\)"
-    r"|the project needs Python [^\n]+, which this machine does not have",
-    re.IGNORECASE,
-)
-_TOO_NEW = re.compile(
-    r"ERR_PNPM_LOCKFILE_BREAKING_CHANGE|this machine has yarn [\d.]+, not 1\b"
-    r"|(?:source|target) option \d+ is no longer supported|unsupported class file major version",  # Java
-    re.IGNORECASE,
-)
 _PRIVATE = re.compile(
     r"\b(?:E40[13]|ENEEDAUTH|ERR_PNPM_FETCH_40[13])\b|\b40[13] (?:Unauthorized|Forbidden)"
     r"|status(?: code)?:? 40[13]\b|could not read Username|terminal prompts disabled|Authentication failed"
@@ -54,9 +37,9 @@ def told_apart(reason: RejectionReason, said: str) -> RejectionReason:
         return reason
     if reason is RejectionReason.ENVIRONMENT_FAILED and _ABSENT.search(said):
         return RejectionReason.NO_TOOLCHAIN
-    if _TOO_OLD.search(said):
+    if any(each.too_old.search(said) for each in LANGUAGES.values()):
         return RejectionReason.TOOLCHAIN_TOO_OLD
-    if _TOO_NEW.search(said):
+    if any(each.too_new.search(said) for each in LANGUAGES.values()):
         return RejectionReason.TOOLCHAIN_TOO_NEW
     fetched = reason is RejectionReason.ENVIRONMENT_FAILED  # tests may print such words for reasons of their own
     return RejectionReason.PRIVATE_PACKAGES if fetched and _PRIVATE.search(said) else reason

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal, Protocol
+from typing import Protocol
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Environment, ToolEnvironment
 from trialfleet_repository.environments.tool_environment import find_tool
-from trialfleet_repository.languages.ecmascript.preset import lacks_lock
+from trialfleet_repository.languages import Language
 from trialfleet_repository.trees import ROOT, Tree
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.presets.packages import package_of_most
@@ -40,32 +40,30 @@ def month_after(day: date) -> date:
 
 @dataclass(frozen=True)
 class ToolEnvironments:
-    """Of a language whose kind of environment follows from the repository's own files. `program`: without it the
-    machine cannot run the tests. `install_scripts`: packages may run scripts of theirs. `locks`: of repositories
-    that have none."""
+    """Of a language whose kind of environment follows from the repository's own files. `install_scripts`: packages
+    may run scripts of theirs. `locks`: of repositories that have none."""
 
-    kind: Literal["node", "go", "rust", "java"]
-    program: str
+    language: Language
     install_scripts: bool = False
     locks: NodeLocks | None = None
 
     def find_obstacle(self) -> OperatorError | None:
         """Why this machine cannot run the tests; None where it can."""
         try:
-            find_tool(self.program)
+            find_tool(self.language.programs[0])
         except OperatorError as error:
             return error
         return None
 
     def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> Environment:
         """Every commit of a package has the same, except for locks; what is fetched for it depends on its tree."""
-        package = package_of_most(self.kind, tree, tests)
+        package = package_of_most(self.language.kind, tree, tests)
         environment = ToolEnvironment(
-            kind=self.kind,
+            kind=self.language.kind,
             install_scripts=self.install_scripts,
             directory=None if package == ROOT else package,
         )
-        if self.locks is not None and lacks_lock(tree, package):
+        if self.locks is not None and self.language.lock and self.language.lock.is_lacking(tree, package):
             made = self.locks.of(tree, package, month_after(committed))
             return environment.model_copy(update={"lock": made.path, "fetch": made.fetch})
         for name in preset(environment, tree).tools:

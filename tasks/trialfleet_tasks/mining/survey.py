@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections import Counter
@@ -14,7 +13,7 @@ from typing import cast
 import yaml
 
 from trialfleet_ledger.records.base import Frozen
-from trialfleet_ledger.untrusted import json_object, mapping
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.context_files import COPIES, is_context_file, leftovers
 from trialfleet_repository.languages import LANGUAGES, is_foreign, is_test_path
 from trialfleet_repository.languages.python import is_workflow
@@ -25,30 +24,11 @@ from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, jud
 from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.sources.git import read_tree
 
-_LANGUAGES = {
-    ".py": "Python", ".ts": "TypeScript", ".tsx": "TypeScript", ".js": "JavaScript", ".jsx": "JavaScript",
-    ".mjs": "JavaScript", ".go": "Go", ".rs": "Rust", ".java": "Java", ".kt": "Kotlin", ".c": "C", ".cpp": "C++",
-    ".cs": "C#", ".rb": "Ruby", ".php": "PHP", ".swift": "Swift",
-}  # fmt: skip
-_MANIFESTS = {
-    "pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle",
-    "build.gradle.kts",
-}  # fmt: skip
-_LOCKS = {
-    "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml", "Pipfile.lock", "package-lock.json", "pnpm-lock.yaml",
-    "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock", "gradle.lockfile",
-}  # fmt: skip
-_RUNNERS = {
-    "vitest": "vitest",
-    "jest": "jest",
-    "mocha": "mocha",
-    "react-scripts test": "react-scripts",
-    "bun test": "bun test",
-}
+# Of languages whose tests are not run here
+_OTHERS = {".c": "C", ".cpp": "C++", ".cs": "C#", ".rb": "Ruby", ".php": "PHP", ".swift": "Swift"}
 _TEST_COMMAND = re.compile(
-    r"\b(?:pytest|tox|nox|unittest|(?:npm|pnpm|yarn|bun)(?: run)? test|vitest|jest|(?:go|cargo) test|mvn|gradle)\b"
-    r"|\b(?:make|just|task|hatch)(?: run)? (?:\S*tests?\b|check\b)|\}\} test\b"  # the last: the tool in a variable
-    r"|(?:^|[\s/])(?:scripts?|bin|ci)/(?:run[-_])?tests?\b|\breact-scripts test\b"
+    r"\b(?:make|just|task|hatch)(?: run)? (?:\S*tests?\b|check\b)|\}\} test\b"  # the last: the tool in a variable
+    r"|(?:^|[\s/])(?:scripts?|bin|ci)/(?:run[-_])?tests?\b"
 )
 MANY = 200  # of anything that is listed
 
@@ -87,18 +67,14 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
     candidates = Counter(found.language.name for found in judged if isinstance(found, CandidateCommit))
     dates = sorted(each.committed for each in history if each.committed is not None)
     context = context_files(tree)
-    languages = Counter(
-        _LANGUAGES[suffix]
-        for path in tree
-        if (suffix := PurePosixPath(path).suffix) in _LANGUAGES and not is_foreign(path)
-    )
+    languages = _count_languages(tree)
     call = (declared_command(tree) if "Python" in languages else None) or PytestCall("")
     survey = RepositorySurvey(
         commit=commit,
         files=len(tree),
         languages=dict(languages.most_common()),
-        packages=tuple(path for path in _named(tree, _MANIFESTS) if _is_manifest(tree, path)),
-        locks=_named(tree, _LOCKS),
+        packages=tuple(path for path in _named(tree, _manifest_names()) if _is_manifest(tree, path)),
+        locks=_named(tree, {name for language in LANGUAGES.values() for name in language.survey.locks}),
         test_runners=tuple(sorted(_test_runners(tree))),
         ci_test_commands=_ci_test_commands(tree),
         pytest_given=call.given[:MANY],
@@ -111,6 +87,19 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         last=dates[-1] if dates else None,
     )
     return survey, context
+
+
+def _count_languages(tree: Tree) -> Counter[str]:
+    """Files by language."""
+    known = dict(_OTHERS)
+    for language in LANGUAGES.values():
+        known.update(language.survey.names)
+    suffixes = (PurePosixPath(path).suffix for path in tree if not is_foreign(path))
+    return Counter(known[suffix] for suffix in suffixes if suffix in known)
+
+
+def _manifest_names() -> set[str]:
+    return {name for language in LANGUAGES.values() for name in language.survey.manifests}
 
 
 def context_files(tree: Tree) -> dict[str, TreeEntry]:
@@ -158,20 +147,9 @@ def _test_runners(tree: Tree) -> set[str]:
         name = path.rpartition("/")[2]
         if _is_aside(path) and name != "conftest.py":
             continue
-        if name in ("pytest.ini", "conftest.py") or (name == "pyproject.toml" and b"pytest" in entry.data):
-            found.add("pytest")
-        elif name in ("tox.ini", "noxfile.py"):
-            found.add(name.removesuffix(".ini").removesuffix("file.py"))
-        elif name == "package.json":
-            found |= {runner for word, runner in _RUNNERS.items() if word in _scripts_and_dependencies(entry.data)}
-        elif name in ("go.mod", "Cargo.toml", "pom.xml"):
-            found.add({"go.mod": "go test", "Cargo.toml": "cargo test", "pom.xml": "maven"}[name])
+        for language in LANGUAGES.values():
+            found.update(language.survey.test_runners(name, entry.data))
     return found
-
-
-def _scripts_and_dependencies(package: bytes) -> str:
-    facts = json_object(package)
-    return json.dumps([facts.get(key) for key in ("scripts", "devDependencies", "dependencies")])
 
 
 def _ci_test_commands(tree: Tree) -> tuple[str, ...]:
@@ -183,8 +161,13 @@ def _ci_test_commands(tree: Tree) -> tuple[str, ...]:
                 lines = _commands(yaml.safe_load(entry.data))
             except (yaml.YAMLError, ValueError, RecursionError):
                 continue
-            found |= dict.fromkeys(line for line in lines if _TEST_COMMAND.search(line))
+            found |= dict.fromkeys(line for line in lines if _runs_tests(line))
     return tuple(found)[:MANY]
+
+
+def _runs_tests(line: str) -> bool:
+    patterns = (_TEST_COMMAND, *(language.survey.test_command for language in LANGUAGES.values()))
+    return any(pattern.search(line) for pattern in patterns)
 
 
 def _commands(root: object) -> list[str]:

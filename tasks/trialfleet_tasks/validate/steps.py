@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import Status
 from trialfleet_repository.context_files import leftovers, unused
-from trialfleet_repository.languages import PYTHON
+from trialfleet_repository.languages import PYTHON, format_named
 from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_tasks.presets.packages import in_package
@@ -37,14 +36,6 @@ from trialfleet_tasks.validate.runs import TaskRunner
 
 Say = Callable[[str], None]
 Untold = Callable[[Sequence[str]], Mapping[str, str]]  # tests -> a name that one uses and no prompt tells
-_JAVASCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
-_SUFFIXES: Mapping[ResultFormat, tuple[str, ...]] = {  # of test files that a runner can be given
-    "go": ("_test.go",),
-    "libtest": (".rs",),
-    "surefire": (".java", ".kt"),
-    "gradle": (".java", ".kt"),
-    "junit": ("",),
-}
 _TREES: tuple[TreeName, TreeName] = ("fixed", "pre_fix")
 
 
@@ -192,7 +183,7 @@ class ValidationSteps:
         present = tuple(file for file in files if file in self.prepared.variants.pristine)
         results = self.prepared.environment.results
         if results != "pytest":
-            given = tuple(path for path in present if path.endswith(_SUFFIXES.get(results, _JAVASCRIPT)))
+            given = tuple(path for path in present if path.endswith(format_named(results).suffixes))
             planned = self.prepared.environment
             return in_package(planned.ref.kind, self.prepared.variants.pristine, given, planned.directory)
         python = tuple(file for file in present if file.endswith(".py"))

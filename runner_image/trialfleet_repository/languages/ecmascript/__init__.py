@@ -8,6 +8,7 @@ from pathlib import Path
 from trialfleet_repository.languages.ecmascript.formats import FORMATS, SUFFIXES
 from trialfleet_repository.languages.ecmascript.names import NAMES
 from trialfleet_repository.languages.ecmascript.preset import lacks_lock, lock_place, node, tested_package
+from trialfleet_repository.languages.ecmascript.survey import SURVEY
 from trialfleet_repository.languages.protocol import Language, LockRules, manifests, names_of
 from trialfleet_repository.languages.traces import TraceStyle
 
@@ -86,4 +87,10 @@ ECMASCRIPT = Language(
     ),
     names=NAMES,
     runs_scripts=True,
+    too_old=re.compile(
+        r"(?i)ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"
+        r"|current global version of Yarn is 1\.|yarn\.lock is of Yarn 2 or newer"
+    ),
+    too_new=re.compile(r"(?i)ERR_PNPM_LOCKFILE_BREAKING_CHANGE|this machine has yarn [\d.]+, not 1\b"),
+    survey=SURVEY,
 )

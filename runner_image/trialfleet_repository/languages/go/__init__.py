@@ -9,6 +9,7 @@ from trialfleet_repository.languages.go.names import NAMES
 from trialfleet_repository.languages.go.preset import go
 from trialfleet_repository.languages.go.results import GO_TEST
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
+from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
 from trialfleet_repository.languages.traces import TraceStyle
 
@@ -52,4 +53,12 @@ GO = Language(
     ),
     names=NAMES,
     takes_packages=True,
+    too_old=re.compile(r"(?i)requires go >= [\d.]+ \(running go|maximum (?:supported )?version is [\d.]+"),
+    survey=SurveyTraits(
+        {".go": "Go"},
+        ("go.mod",),
+        ("go.sum",),
+        lambda name, _: ("go test",) if name == "go.mod" else (),
+        re.compile(r"\bgo test\b"),
+    ),
 )

@@ -14,6 +14,7 @@ from trialfleet_repository.languages.jvm.project import find_project
 from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
 from trialfleet_repository.languages.report_format import ReportFormat
+from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
 from trialfleet_repository.languages.traces import TraceStyle
 
@@ -100,4 +101,20 @@ JVM = Language(
     ),
     class_files=(".java", ".kt", ".groovy", ".scala"),
     names=NAMES,
+    too_old=re.compile(
+        r"(?i)release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"
+        r"|requires Maven version [\d.]+"
+        r"|this machine's Gradle [\d.]+ cannot read|Minimum supported Gradle version is|requires at least Gradle"
+        r"|Could not find method (?:useJUnitPlatform|dependencyResolutionManagement|toolchain|register|named)\(\)"
+    ),
+    too_new=re.compile(
+        r"(?i)(?:source|target) option \d+ is no longer supported|unsupported class file major version"
+    ),
+    survey=SurveyTraits(
+        {".java": "Java", ".kt": "Kotlin"},
+        ("pom.xml", "build.gradle", "build.gradle.kts"),
+        ("gradle.lockfile",),
+        lambda name, _: ("maven",) if name == "pom.xml" else (),
+        re.compile(r"\b(?:mvn|gradle)\b"),
+    ),
 )

@@ -8,6 +8,7 @@ from trialfleet_repository.languages.protocol import Language, is_test_path, nam
 from trialfleet_repository.languages.python.distribution import find_distribution
 from trialfleet_repository.languages.python.names import NAMES
 from trialfleet_repository.languages.python.pytest import PYTEST
+from trialfleet_repository.languages.python.survey import SURVEY
 
 HARNESS = {
     "conftest.py",
@@ -79,4 +80,6 @@ PYTHON = Language(
     find_package=find_distribution,
     formats=(PYTEST,),
     names=NAMES,
+    too_old=re.compile(r"(?i)the project needs Python [^\n]+, which this machine does not have"),
+    survey=SURVEY,
 )

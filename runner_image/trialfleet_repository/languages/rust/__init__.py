@@ -12,6 +12,7 @@ from trialfleet_repository.languages.rust.libtest import read_libtest
 from trialfleet_repository.languages.rust.names import NAMES
 from trialfleet_repository.languages.rust.preset import rust
 from trialfleet_repository.languages.rust.workspace import find_workspace
+from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
 from trialfleet_repository.languages.traces import TraceStyle
 
@@ -71,4 +72,15 @@ RUST = Language(
     ),
     names=NAMES,
     takes_packages=True,
+    too_old=re.compile(
+        r"(?i)rustc [\w.-]+ is not supported by the following package|requires rustc [\d.]+"
+        r"|version of Cargo is older than the `\d+` edition|feature `edition\d+` is required"
+    ),
+    survey=SurveyTraits(
+        {".rs": "Rust"},
+        ("Cargo.toml",),
+        ("Cargo.lock",),
+        lambda name, _: ("cargo test",) if name == "Cargo.toml" else (),
+        re.compile(r"\bcargo test\b"),
+    ),
 )
