@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.toys.campaign import CommandRefused, Plugin, TaskFiles, ToyCampaign
+from tests.support.toys.campaign import Plugin, TaskFiles, ToyCampaign
 
 FILES = TaskFiles(
     source=("{task}.toy", "a {sign} b\n"), tests=("{task}.check", "value 3 4 {value}\nruns 1 1 any\n"), others={}
@@ -24,11 +24,6 @@ def register_toy_language() -> Plugin:
 
 
 @pytest.mark.needs("bwrap")
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.RaisesExc(CommandRefused, match="repo.environment.kind: "),
-    reason="validate refuses environment.kind: ToolEnvironment.kind is a Literal that names all languages",
-)
 def test_a_toy_language_from_campaign_file_to_report(tmp_path: Path) -> None:
     toy = ToyCampaign(tmp_path, register_toy_language())
     toy.write_tasks(files=FILES, environment={"kind": "toy"}, language="Toy")

@@ -6,9 +6,15 @@ A check is a name, two numbers and what the expression makes of them: `value 3 4
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.languages import Language
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf
+from trialfleet_repository.languages.report_format import ReportFormat
+from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.results.exact import ReadResults
+from trialfleet_repository.results.junit import CaseOutcome, JunitCase
+from trialfleet_repository.trees import Tree
 
 _RUN_CHECKS = """
 for file in "$@"; do
@@ -22,15 +28,29 @@ done
 """
 _VERDICT = re.compile(r"^toy> (\S+) (\S+) (good|bad): (.*)$", re.MULTILINE)
 RUN_CHECKS = ("/bin/sh", "-c", _RUN_CHECKS, "toy", "{tests}")
-OUTCOMES = {"good": "passed", "bad": "failed"}
+OUTCOMES: dict[str, CaseOutcome] = {"good": "passed", "bad": "failed"}
 
 
-def read_checks(record: Path) -> list[tuple[str, str, str, str]]:
-    """File, name, outcome and text of each check. `record`: folder with the tests' stdout."""
-    printed = (record / "stdout").read_text(errors="replace")
-    return [
-        (file, name, OUTCOMES[verdict], f"got {got}") for file, name, verdict, got in _VERDICT.findall(printed)
-    ]
+def read_checks(files: RunFiles) -> ReadResults:
+    """The verdict of each check, as the tests' stdout has it."""
+    printed = files.read_stream("stdout").decode(errors="replace")
+    return ReadResults(
+        tuple(
+            JunitCase(file, name, None, OUTCOMES[verdict], "", f"got {got}")
+            for file, name, verdict, got in _VERDICT.findall(printed)
+        )
+    )
+
+
+def toy(environment: ToolEnvironment, _tree: Tree, _version_of: VersionOf) -> ToolPreset:
+    """Nothing is fetched: a shell reads the checks."""
+    return ToolPreset(
+        tools={},
+        inputs=(),
+        directory=environment.directory or ".",
+        test_command=RUN_CHECKS,
+        results="toy-checks",
+    )
 
 
 TOY = Language(
@@ -39,4 +59,8 @@ TOY = Language(
     test_paths=re.compile(r"\.check\Z"),
     is_test_module=lambda path: path.endswith(".check"),
     is_manifest=lambda path: False,
+    kind="toy",
+    preset=toy,
+    programs=("sh",),
+    formats=(ReportFormat("toy-checks", read_checks, (".check",), "toy checks"),),
 )
