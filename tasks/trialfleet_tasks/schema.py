@@ -17,6 +17,7 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.task import TaskFile
+from trialfleet_repository.languages import LANGUAGES, all_formats
 from trialfleet_tasks.validate.record import Validation
 
 FILES: dict[str, type[BaseModel]] = {
@@ -43,8 +44,14 @@ FILES: dict[str, type[BaseModel]] = {
 
 
 def rendered(model: type[BaseModel]) -> str:
-    """The JSON Schema of `model` as a file's text."""
-    return json.dumps(model.model_json_schema(), indent=2, sort_keys=True) + "\n"
+    """The JSON Schema of `model` as a file's text. A task file may name what the shipped languages have."""
+    schema = model.model_json_schema()
+    if model is TaskFile:
+        properties = schema["$defs"]["ToolEnvironment"]["properties"]
+        kinds = (each.kind for each in LANGUAGES.values() if each.preset is not None)
+        properties["kind"] = {"enum": [*kinds, "commands"], "title": "Kind", "type": "string"}
+        properties["results"]["anyOf"][0] = {"enum": [*all_formats()], "type": "string"}
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
 def write(folder: Path) -> None:
