@@ -18,7 +18,7 @@ from trialfleet_targets.languages.java import JavaReader
 from trialfleet_targets.languages.python import PythonReader
 from trialfleet_targets.languages.rust import RustReader
 from trialfleet_targets.languages.syntax_reader import SyntaxReader, count_lines
-from trialfleet_targets.syntax_facts import FileFacts, Language, language_of
+from trialfleet_targets.syntax_facts import FileFacts, ParsedLanguage, language_of
 
 LARGEST = 2**20  # bytes that a grammar is given
 STEPS = 20_000  # of 100 parse operations each: twice what a megabyte of dense source needs
@@ -151,7 +151,9 @@ class _GrammarParser:
 
 
 @cache
-def _parser_for(language: Language, tsx: bool) -> _GrammarParser:
+def _parser_for(language: ParsedLanguage, tsx: bool) -> _GrammarParser:
     package = import_module(f"tree_sitter_{language}")
-    name = ("language_tsx" if tsx else "language_typescript") if language is Language.TYPESCRIPT else "language"
+    name = (
+        ("language_tsx" if tsx else "language_typescript") if language is ParsedLanguage.TYPESCRIPT else "language"
+    )
     return _GrammarParser(getattr(package, name)(), _READER_OF[language].kinds)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 
-class Language(StrEnum):
+class ParsedLanguage(StrEnum):
     """Languages with a grammar."""
 
     PYTHON = "python"
@@ -19,21 +19,21 @@ class Language(StrEnum):
 
 
 LANGUAGES = {
-    **dict.fromkeys((".py", ".pyi"), Language.PYTHON),
-    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), Language.JAVASCRIPT),
-    **dict.fromkeys((".ts", ".tsx", ".mts", ".cts"), Language.TYPESCRIPT),
-    ".go": Language.GO,
-    ".rs": Language.RUST,
-    ".java": Language.JAVA,
+    **dict.fromkeys((".py", ".pyi"), ParsedLanguage.PYTHON),
+    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), ParsedLanguage.JAVASCRIPT),
+    **dict.fromkeys((".ts", ".tsx", ".mts", ".cts"), ParsedLanguage.TYPESCRIPT),
+    ".go": ParsedLanguage.GO,
+    ".rs": ParsedLanguage.RUST,
+    ".java": ParsedLanguage.JAVA,
 }
 """By suffix."""
 
 
-def language_of(path: str) -> Language | None:
+def language_of(path: str) -> ParsedLanguage | None:
     """By the suffix.
 
     >>> language_of("a/b.tsx"), language_of("README.md")
-    (<Language.TYPESCRIPT: 'typescript'>, None)
+    (<ParsedLanguage.TYPESCRIPT: 'typescript'>, None)
     """
     return LANGUAGES.get(PurePosixPath(path).suffix)
 
@@ -104,7 +104,7 @@ class FileFacts:
     `references`: in Go and Java, where files of a package need no import, the types and the members of packages
     ("pkg.Name") that the file names."""
 
-    language: Language
+    language: ParsedLanguage
     definitions: tuple[Definition, ...] = ()
     imports: tuple[Import, ...] = ()
     calls: tuple[CallSite, ...] = ()

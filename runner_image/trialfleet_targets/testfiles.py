@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from trialfleet_targets.syntax_facts import Language, language_of
+from trialfleet_targets.syntax_facts import ParsedLanguage, language_of
 
 _PYTHON = re.compile(r"test_.*|.*_tests?|tests?|conftest")
 _SCRIPT = re.compile(
@@ -27,7 +27,7 @@ def is_test(path: str) -> bool:
     if language is None:
         return False
     *folders, name = path.split("/")
-    stem = name.partition(".")[0] if language is Language.PYTHON else name.rpartition(".")[0]
+    stem = name.partition(".")[0] if language is ParsedLanguage.PYTHON else name.rpartition(".")[0]
     return _RULES[language](folders, stem)
 
 
@@ -73,11 +73,11 @@ def _among(folders: list[str], names: set[str]) -> bool:
     )
 
 
-_RULES: dict[Language, Callable[[list[str], str], bool]] = {
-    Language.PYTHON: _python,
-    Language.JAVASCRIPT: _script,
-    Language.TYPESCRIPT: _script,
-    Language.GO: _go,
-    Language.RUST: _rust,
-    Language.JAVA: _java,
+_RULES: dict[ParsedLanguage, Callable[[list[str], str], bool]] = {
+    ParsedLanguage.PYTHON: _python,
+    ParsedLanguage.JAVASCRIPT: _script,
+    ParsedLanguage.TYPESCRIPT: _script,
+    ParsedLanguage.GO: _go,
+    ParsedLanguage.RUST: _rust,
+    ParsedLanguage.JAVA: _java,
 }

@@ -23,7 +23,15 @@ from tests.bench.targets_clarte_stages import stages
 from trialfleet_targets.clarte.method import Clarte
 from trialfleet_targets.clarte.prepare import prepare
 from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
-from trialfleet_targets.syntax_facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import (
+    Definition,
+    DefinitionKind,
+    Edge,
+    EdgeKind,
+    FileFacts,
+    Import,
+    ParsedLanguage,
+)
 
 FILES, COMMITS, QUERIES = 10_000, 4_000, 200
 NOW, EVERY_S = 1_700_000_000, 4 * 3600
@@ -88,7 +96,7 @@ def _path(draw: random.Random, words: list[str], at: int) -> str:
 def _file(draw: random.Random, words: list[str], path: str) -> SourceFile:
     names = ["_".join(_some(draw, words, 2)) for _ in range(20)]
     facts = FileFacts(
-        Language.PYTHON,
+        ParsedLanguage.PYTHON,
         definitions=tuple(Definition(name, DefinitionKind.FUNCTION, 1, 1, exported=True) for name in names[:12]),
         imports=tuple(Import(".".join(_some(draw, words, 2)), ((name, name),)) for name in names[12:]),
     )

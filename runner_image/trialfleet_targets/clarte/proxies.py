@@ -11,12 +11,12 @@ import numpy as np
 
 from trialfleet_targets.arrays import Ints
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.syntax_facts import Language
+from trialfleet_targets.syntax_facts import ParsedLanguage
 
 MAX_COVERED = 3  # more files of one name and equally near: the name says nothing
 _BEFORE = re.compile(r"^(tests?[_-]|Test(?=[A-Z]))")
 _AFTER = re.compile(r"([_.-](tests?|spec)|(?<=[a-z0-9])(Tests?|TestCase|Spec|IT))$")
-_FAMILY = {Language.TYPESCRIPT: Language.JAVASCRIPT}
+_FAMILY = {ParsedLanguage.TYPESCRIPT: ParsedLanguage.JAVASCRIPT}
 
 
 def subject(stem: str) -> str:
@@ -35,7 +35,7 @@ def covered(files: Mapping[str, SourceFile]) -> tuple[Ints, Ints]:
     several those that share most directories with it, at most three.
     """
     number = {path: at for at, path in enumerate(sorted(files))}
-    by_name: defaultdict[tuple[Language, str], list[PurePosixPath]] = defaultdict(list)
+    by_name: defaultdict[tuple[ParsedLanguage, str], list[PurePosixPath]] = defaultdict(list)
     for path, file in files.items():
         if not file.test:
             pure = PurePosixPath(path)
@@ -57,5 +57,5 @@ def _nearest(test: PurePosixPath, named: list[PurePosixPath]) -> list[PurePosixP
     return best if len(best) <= MAX_COVERED else []
 
 
-def _family(file: SourceFile) -> Language:
+def _family(file: SourceFile) -> ParsedLanguage:
     return _FAMILY.get(file.facts.language, file.facts.language)

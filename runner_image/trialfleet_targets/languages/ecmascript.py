@@ -11,7 +11,7 @@ from tree_sitter import Node
 from trialfleet_targets.languages.ecmascript_modules import CLASSES, FUNCTIONS, EcmaScriptModules
 from trialfleet_targets.languages.ecmascript_syntax import first_child
 from trialfleet_targets.languages.syntax_reader import LONGEST_NAME, last_word
-from trialfleet_targets.syntax_facts import Definition, DefinitionKind, FileFacts, Language
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, FileFacts, ParsedLanguage
 
 _CLASS_LIKE = {DefinitionKind.CLASS, DefinitionKind.INTERFACE}
 _EXPORTS = {"exports", "module.exports"}
@@ -208,11 +208,11 @@ class EcmaScriptReader(EcmaScriptModules):
 
 
 class JavaScriptReader(EcmaScriptReader):
-    language = Language.JAVASCRIPT
+    language = ParsedLanguage.JAVASCRIPT
 
 
 class TypeScriptReader(EcmaScriptReader):
-    language = Language.TYPESCRIPT
+    language = ParsedLanguage.TYPESCRIPT
     kinds: ClassVar[dict[str, str]] = {
         **{kind: method for kind, method in EcmaScriptReader.kinds.items() if kind != "field_definition"},
         "public_field_definition": "class_field",

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from trialfleet_targets.languages.syntax_reader import SyntaxReader
-from trialfleet_targets.syntax_facts import DefinitionKind, Import, Language
+from trialfleet_targets.syntax_facts import DefinitionKind, Import, ParsedLanguage
 
 _VERSION = re.compile(r"v[0-9]+")
 _SHAPES = {"struct_type": DefinitionKind.CLASS, "interface_type": DefinitionKind.INTERFACE}
@@ -17,7 +17,7 @@ _SHAPES = {"struct_type": DefinitionKind.CLASS, "interface_type": DefinitionKind
 class GoReader(SyntaxReader):
     """`exported`: a capital first letter. `references`: types, and "pkg.Name" for selectors on a name."""
 
-    language = Language.GO
+    language = ParsedLanguage.GO
     member_access = ("selector_expression", "field", "operand")
     kinds: ClassVar[dict[str, str]] = {
         "package_clause": "package_",

@@ -7,7 +7,7 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from trialfleet_targets.languages.syntax_reader import SyntaxReader
-from trialfleet_targets.syntax_facts import DefinitionKind, Import, Language
+from trialfleet_targets.syntax_facts import DefinitionKind, Import, ParsedLanguage
 
 _TYPES = {"type_identifier", "scoped_type_identifier", "generic_type"}
 
@@ -15,7 +15,7 @@ _TYPES = {"type_identifier", "scoped_type_identifier", "generic_type"}
 class JavaReader(SyntaxReader):
     """`exported`: not private. `references`: the named types and the receivers of static calls."""
 
-    language = Language.JAVA
+    language = ParsedLanguage.JAVA
     member_access = ("field_access", "field", "object")
     receivers = frozenset({"identifier", "this", "super"})
     kinds: ClassVar[dict[str, str]] = {

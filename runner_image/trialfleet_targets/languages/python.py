@@ -9,7 +9,7 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from trialfleet_targets.languages.syntax_reader import SyntaxReader, last_word
-from trialfleet_targets.syntax_facts import DefinitionKind, FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import DefinitionKind, FileFacts, Import, ParsedLanguage
 
 _GUARDS = {"TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING"}
 _TYPES_ONLY = "if TYPE_CHECKING"
@@ -21,7 +21,7 @@ class PythonReader(SyntaxReader):
     """`exported`: at the top of a module what `__all__` names, or else what has no leading underscore; in a class
     what has none."""
 
-    language = Language.PYTHON
+    language = ParsedLanguage.PYTHON
     member_access = ("attribute", "attribute", "object")
     kinds: ClassVar[dict[str, str]] = {
         "class_definition": "class_",

@@ -7,7 +7,7 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from trialfleet_targets.languages.syntax_reader import SyntaxReader
-from trialfleet_targets.syntax_facts import DefinitionKind, Import, Language
+from trialfleet_targets.syntax_facts import DefinitionKind, Import, ParsedLanguage
 
 _ROOTED = {"crate", "self", "super"}
 _NOWHERE = -10
@@ -18,7 +18,7 @@ class RustReader(SyntaxReader):
     """`exported`: any `pub`, and what a trait or an impl of a trait defines. Modules inside the file are
     flattened: `super::x` in a `mod tests {}` is `self::x` of the file."""
 
-    language = Language.RUST
+    language = ParsedLanguage.RUST
     member_access = ("field_expression", "field", "value")
     receivers = frozenset({"identifier", "self"})
     kinds: ClassVar[dict[str, str]] = {

@@ -16,7 +16,7 @@ from trialfleet_targets.syntax_facts import (
     FileFacts,
     Import,
     Inheritance,
-    Language,
+    ParsedLanguage,
 )
 
 LONGEST_NAME = 256  # bytes; longer names occur only in generated files
@@ -40,7 +40,7 @@ class SyntaxReader:
     """
 
     kinds: ClassVar[dict[str, str]]
-    language: ClassVar[Language]
+    language: ClassVar[ParsedLanguage]
     member_access: ClassVar[tuple[str, str, str]]
     receivers: ClassVar[frozenset[str]] = frozenset({"identifier"})
 

@@ -13,15 +13,15 @@ from trialfleet_targets.resolve.names import WHOLE, Binding, ImportTable, Resolv
 from trialfleet_targets.resolve.python import PythonResolver
 from trialfleet_targets.resolve.rust import RustResolver
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.syntax_facts import Edge, EdgeKind, FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import Edge, EdgeKind, FileFacts, Import, ParsedLanguage
 
-_RESOLVERS: Mapping[Language, type[Resolver]] = {
-    Language.PYTHON: PythonResolver,
-    Language.JAVASCRIPT: EcmaScriptResolver,
-    Language.TYPESCRIPT: EcmaScriptResolver,
-    Language.GO: GoResolver,
-    Language.RUST: RustResolver,
-    Language.JAVA: JavaResolver,
+_RESOLVERS: Mapping[ParsedLanguage, type[Resolver]] = {
+    ParsedLanguage.PYTHON: PythonResolver,
+    ParsedLanguage.JAVASCRIPT: EcmaScriptResolver,
+    ParsedLanguage.TYPESCRIPT: EcmaScriptResolver,
+    ParsedLanguage.GO: GoResolver,
+    ParsedLanguage.RUST: RustResolver,
+    ParsedLanguage.JAVA: JavaResolver,
 }
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.syntax_facts import Definition, DefinitionKind, Language
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, ParsedLanguage
 from trialfleet_targets.text.postings import Document, Postings, updated
 from trialfleet_targets.text.tokens import Tokenizer
 
-METHODS_ARE_SYMBOLS = frozenset({Language.GO, Language.JAVA})
+METHODS_ARE_SYMBOLS = frozenset({ParsedLanguage.GO, ParsedLanguage.JAVA})
 
 
 def path(file: SourceFile) -> Iterable[str]:

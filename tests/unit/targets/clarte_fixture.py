@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
-from trialfleet_targets.syntax_facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import (
+    Definition,
+    DefinitionKind,
+    Edge,
+    EdgeKind,
+    FileFacts,
+    Import,
+    ParsedLanguage,
+)
 
 NOW = 1_700_000_000
 DAY = 86_400
@@ -16,7 +24,7 @@ def source(
 ) -> SourceFile:
     """`exports`: names; `imports`: "module:name" words."""
     facts = FileFacts(
-        Language.PYTHON,
+        ParsedLanguage.PYTHON,
         definitions=tuple(
             Definition(name, DefinitionKind.FUNCTION, line, line, exported=True)
             for line, name in enumerate(exports.split(), 1)

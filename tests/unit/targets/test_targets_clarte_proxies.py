@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.targets.clarte_fixture import source
 from trialfleet_targets.clarte.proxies import covered, subject
-from trialfleet_targets.syntax_facts import Language
+from trialfleet_targets.syntax_facts import ParsedLanguage
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,10 @@ def test_a_name_of_many_says_nothing() -> None:
 
 def test_not_of_another_language_and_never_a_test() -> None:
     test, other = source("test_views.py", test=True), source("views.ts")
-    other = replace(other, facts=replace(other.facts, language=Language.TYPESCRIPT))
+    other = replace(other, facts=replace(other.facts, language=ParsedLanguage.TYPESCRIPT))
     assert covered({one.path: one for one in (test, other)})[0].tolist() == []
     assert names(("tests/test_views.py", True), ("tests/views.py", True)) == []
-    script = replace(source("views.test.js", test=True), facts=replace(test.facts, language=Language.JAVASCRIPT))
+    script = replace(
+        source("views.test.js", test=True), facts=replace(test.facts, language=ParsedLanguage.JAVASCRIPT)
+    )
     assert covered({one.path: one for one in (script, other)})[1].tolist() == [1]

@@ -19,14 +19,14 @@ from trialfleet_targets.syntax_facts import (
     FileFacts,
     Import,
     Inheritance,
-    Language,
+    ParsedLanguage,
 )
 
 QUICK = settings(max_examples=30)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 FACTS = st.builds(
     FileFacts,
-    language=st.sampled_from(list(Language)),
+    language=st.sampled_from(list(ParsedLanguage)),
     definitions=st.lists(
         st.builds(Definition, TEXT, st.sampled_from(list(DefinitionKind)), st.integers(), st.integers(), TEXT,
                   st.booleans()), max_size=3,

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.syntax_facts import Definition, DefinitionKind, FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, FileFacts, Import, ParsedLanguage
 from trialfleet_targets.text import fields
 from trialfleet_targets.text.tokens import Tokenizer
 
 FACTS = FileFacts(
-    Language.TYPESCRIPT,
+    ParsedLanguage.TYPESCRIPT,
     definitions=(
         Definition("SessionGuard", DefinitionKind.CLASS, 3, 20, exported=True),
         Definition("refresh", DefinitionKind.METHOD, 5, 9, owner="SessionGuard", exported=True),
@@ -36,8 +36,8 @@ def test_each_field_takes_its_words() -> None:
     assert counted("content") == {"const": 1, "answer": 1, "clock": 1}
 
 
-@pytest.mark.parametrize(("language", "methods"), [(one, one in ("go", "java")) for one in Language])
-def test_exported_methods_are_symbols_in_go_and_java(language: Language, methods: bool) -> None:
+@pytest.mark.parametrize(("language", "methods"), [(one, one in ("go", "java")) for one in ParsedLanguage])
+def test_exported_methods_are_symbols_in_go_and_java(language: ParsedLanguage, methods: bool) -> None:
     hidden = Definition("tick", DefinitionKind.METHOD, 11, 12, owner="SessionGuard")
     nested = Definition("Inner", DefinitionKind.CLASS, 13, 14, owner="SessionGuard", exported=True)
     facts = replace(FACTS, language=language, definitions=(*FACTS.definitions, hidden, nested))

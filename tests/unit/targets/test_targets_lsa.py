@@ -8,11 +8,11 @@ from scipy import sparse
 
 from trialfleet_targets import lsa
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.syntax_facts import FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import FileFacts, Import, ParsedLanguage
 
 
 def file(path: str, *imports: Import) -> SourceFile:
-    return SourceFile(path, "", FileFacts(Language.TYPESCRIPT, imports=imports), "")
+    return SourceFile(path, "", FileFacts(ParsedLanguage.TYPESCRIPT, imports=imports), "")
 
 
 def test_what_a_file_imports() -> None:

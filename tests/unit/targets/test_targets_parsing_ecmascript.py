@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_targets.parsing import parse
-from trialfleet_targets.syntax_facts import FileFacts, Import, Language
+from trialfleet_targets.syntax_facts import FileFacts, Import, ParsedLanguage
 
 TYPED = """\
 import main, { one as uno, type Shape } from './shapes.js'
@@ -42,7 +42,7 @@ def facts(source: str, path: str = "src/a.tsx") -> FileFacts:
 
 def test_definitions_with_owners_and_exports() -> None:
     found = facts(TYPED)
-    assert (found.language, found.problem) == (Language.TYPESCRIPT, "")
+    assert (found.language, found.problem) == (ParsedLanguage.TYPESCRIPT, "")
     assert [(d.name, d.kind.value, d.line, d.owner, d.exported) for d in found.definitions] == [
         ("Router", "class", 9, "", True),
         ("secret", "method", 10, "Router", False),

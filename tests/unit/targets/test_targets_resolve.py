@@ -16,7 +16,7 @@ from tests.unit.targets.test_targets_resolve_rust import WORKSPACE
 from trialfleet_targets.parsing import parse
 from trialfleet_targets.resolve.edges import edges
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.syntax_facts import FileFacts, Import, Inheritance, Language
+from trialfleet_targets.syntax_facts import FileFacts, Import, Inheritance, ParsedLanguage
 
 EVERYTHING = {**MONOREPO, **APP, **SERVICE, **FLASK, **WORKSPACE}
 PATHS = st.sampled_from(
@@ -45,7 +45,7 @@ IMPORTS = st.builds(
 )
 FACTS = st.builds(
     FileFacts,
-    st.sampled_from(Language),
+    st.sampled_from(ParsedLanguage),
     imports=st.lists(IMPORTS, max_size=5).map(tuple),
     inheritance=st.lists(st.builds(Inheritance, NAMES, NAMES), max_size=2).map(tuple),
     package=st.sampled_from(["", "p", "a"]),
@@ -84,7 +84,7 @@ OTHERS = st.dictionaries(
 
 def test_a_rust_import_of_a_file_without_a_name_leads_nowhere() -> None:
     """No parser gives one, but facts that were kept may be anything."""
-    here = FileFacts(Language.RUST, imports=(Import("./b.rs"),))
+    here = FileFacts(ParsedLanguage.RUST, imports=(Import("./b.rs"),))
     files = {path: SourceFile(path, "", facts, "") for path, facts in {"a.rs": here, "b.rs": here}.items()}
     assert all(edge.source != edge.target for edge in edges(files, {}))
 
@@ -94,7 +94,12 @@ def test_a_rust_import_of_a_file_without_a_name_leads_nowhere() -> None:
 def test_whatever_files_say_edges_stay_among_them(
     facts: dict[str, FileFacts], others: dict[str, bytes], order: random.Random
 ) -> None:
-    suffixes = {Language.PYTHON: ".py", Language.RUST: ".rs", Language.GO: ".go", Language.JAVA: ".java"}
+    suffixes = {
+        ParsedLanguage.PYTHON: ".py",
+        ParsedLanguage.RUST: ".rs",
+        ParsedLanguage.GO: ".go",
+        ParsedLanguage.JAVA: ".java",
+    }
     files = {
         path: SourceFile(path, "", one, "")
         for path, one in ((p + suffixes.get(f.language, ".ts"), f) for p, f in facts.items())
@@ -110,11 +115,11 @@ def test_whatever_files_say_edges_stay_among_them(
 def test_five_languages_in_one_repository_do_not_mix() -> None:
     files = source_files(EVERYTHING)
     found = edges_of(EVERYTHING)
-    family = {Language.JAVASCRIPT: Language.TYPESCRIPT}
+    family = {ParsedLanguage.JAVASCRIPT: ParsedLanguage.TYPESCRIPT}
     for edge in found:
         source, target = files[edge.source].facts.language, files[edge.target].facts.language
         assert family.get(source, source) == family.get(target, target)
-    assert {files[e.source].facts.language for e in found} == set(Language)
+    assert {files[e.source].facts.language for e in found} == set(ParsedLanguage)
 
 
 def test_the_order_of_files_changes_nothing() -> None:
