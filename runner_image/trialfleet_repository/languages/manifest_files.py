@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -33,6 +32,8 @@ def file_in(folder: str, name: str) -> str:
 
 def toml_of(tree: Tree, path: str) -> dict[str, Any]:
     """The tables of a file; empty where it is missing or no TOML."""
+    import tomllib  # a pod's runner never needs it
+
     entry = tree.get(path)
     try:
         return tomllib.loads(entry.data.decode()) if entry else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from trialfleet_repository.languages.ecmascript.test_script import call_of
 from trialfleet_repository.trees import TreeEntry, unpack
 from trialfleet_tasks.presets.preset import inputs, preset
 from trialfleet_tasks.task_environment import PlannedEnvironment
+from trialfleet_tasks.taskfile import load_task_file
 
 
 def tree(**files: str) -> dict[str, TreeEntry]:
@@ -212,6 +214,23 @@ def test_an_environment_is_pythons_unless_it_says_otherwise() -> None:
 
     assert kind({"lock": "a.txt"}) == kind({"kind": "python", "lock": "a.txt"}) == "python"
     assert kind({"kind": "go"}) == "go"
-    for wrong in ({"kind": "cobol"}, {"kind": "go", "lock": "a.txt"}, {"kind": "commands"}, {}):
+    for wrong in ({"kind": "go", "lock": "a.txt"}, {"kind": "commands"}, {}):
         with pytest.raises(ValueError, match="environment"):
             kind(wrong)
+
+
+def test_what_no_language_has_is_refused_where_it_stands(tmp_path: Path) -> None:
+    task = {"id": "a", "source": {"kind": "path", "pre_fix": "a", "fixed": "b"}, "prompt_source": "commit_message"}
+    file = tmp_path / "tasks.yaml"
+
+    def refusal(environment: dict[str, object]) -> str:
+        file.write_text(json.dumps({"repo": {"environment": environment}, "tasks": [task]}))
+        with pytest.raises(OperatorError) as caught:
+            load_task_file(file)
+        return str(caught.value)
+
+    words = refusal({"kind": "cobol"})
+    assert "repo.environment.kind: there is no kind of environment 'cobol'" in words
+    assert "choose from python, go, node, rust, java, commands" in words
+    commands = {"kind": "commands", "test_command": ["prove"]}
+    assert "environment.results: there is no format of results 'tap'" in refusal(commands | {"results": "tap"})
