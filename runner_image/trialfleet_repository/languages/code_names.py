@@ -61,8 +61,9 @@ def rank_path(unit: str, path: str) -> int:
 
 def without_names(code: bytes, names: Iterable[bytes]) -> bytes:
     """The code without these names and what it takes from them."""
-    joined = b"|".join(sorted(set(names)))
-    return re.sub(rb"\b(?:" + joined + rb")\b(?:(?:\.|::)\w+)*", b"", code) if joined else code
+    found = sorted(set(names))
+    joined = b"|".join(found)
+    return re.sub(rb"\b(?:" + joined + rb")\b(?:(?:\.|::)\w+)*", b"", code) if found else code
 
 
 def _no_names(_name: str, _data: bytes) -> Iterable[bytes]:

@@ -95,7 +95,7 @@ class _TestTexts:
 
     def _fitting(self, unit: str, paths: Iterable[str]) -> list[str]:
         ranked = [
-            (rank, path) for path in paths if path in self.fixed and (rank := names_of_code(path).rank(unit, path))
+            (rank, path) for path in paths if path in self.fixed and (rank := _rank(unit, path))
         ]
         best = max((rank for rank, _ in ranked), default=0)
         return [path for rank, path in ranked if rank == best]
