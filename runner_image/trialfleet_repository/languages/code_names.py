@@ -59,7 +59,7 @@ def rank_path(unit: str, path: str) -> int:
     return len(path) if unit == path or unit.endswith("/" + path) or path.endswith("/" + unit) else 0
 
 
-def without_names(code: bytes, names: Iterable[bytes]) -> bytes:
+def drop_names(code: bytes, names: Iterable[bytes]) -> bytes:
     """The code without these names and what it takes from them."""
     found = sorted(set(names))
     joined = b"|".join(found)

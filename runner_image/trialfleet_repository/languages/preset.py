@@ -40,11 +40,11 @@ VersionOf = Callable[[str], str]  # of a program of this machine; raises `Operat
 Preset = Callable[["ToolEnvironment", Tree, VersionOf], ToolPreset]
 
 
-def below(tree: Tree, directory: str | None) -> Tree:
+def restrict_tree(tree: Tree, directory: str | None) -> Tree:
     """The files of a folder, by their paths in it.
 
     >>> from trialfleet_repository.trees import TreeEntry
-    >>> list(below({"a/b/c": TreeEntry(b""), "ab/c": TreeEntry(b"")}, "a"))
+    >>> list(restrict_tree({"a/b/c": TreeEntry(b""), "ab/c": TreeEntry(b"")}, "a"))
     ['b/c']
     """
     if directory in (None, ROOT):
@@ -53,6 +53,6 @@ def below(tree: Tree, directory: str | None) -> Tree:
     return {path.removeprefix(start): entry for path, entry in tree.items() if path.startswith(start)}
 
 
-def said(directory: str | None) -> str:
+def name_place(directory: str | None) -> str:
     """As messages name the place."""
     return "the repository" if directory in (None, ROOT) else f"{directory}/"

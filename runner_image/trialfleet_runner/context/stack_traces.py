@@ -18,9 +18,9 @@ def traces(output: str) -> Iterator[list[str]]:
     >>> list(traces("\\tat org.x.Cart$Row.of(Cart.java:3)\\n\\tat org.x.CartTest.adds(CartTest.java:9)"))
     [['org/x/CartTest.java', 'org/x/Cart.java']]
     """
-    for language in LANGUAGES.values():
-        for style in language.traces:
-            yield from _traces(output, style)
+    styles = (style for language in LANGUAGES.values() for style in language.traces)
+    for style in sorted(styles, key=lambda style: style.loose):
+        yield from _traces(output, style)
 
 
 def _traces(output: str, style: TraceStyle) -> Iterator[list[str]]:

@@ -94,9 +94,7 @@ class _TestTexts:
         return read, "\n".join(line for path in changed for line in self._added_lines(path))
 
     def _fitting(self, unit: str, paths: Iterable[str]) -> list[str]:
-        ranked = [
-            (rank, path) for path in paths if path in self.fixed and (rank := _rank(unit, path))
-        ]
+        ranked = [(rank, path) for path in paths if path in self.fixed and (rank := _rank(unit, path))]
         best = max((rank for rank, _ in ranked), default=0)
         return [path for rank, path in ranked if rank == best]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from trialfleet_repository.languages.preset import below
+from trialfleet_repository.languages.preset import restrict_tree
 from trialfleet_repository.trees import ROOT, Tree
 from trialfleet_tasks.mining.python_project import PythonProject, read_project
 from trialfleet_tasks.presets.packages import package_of_most
@@ -21,7 +21,7 @@ def project_of_tests(tree: Tree, tests: Sequence[str]) -> tuple[PythonProject, t
     """(The project, folders of its code and of the other packages that it needs). Requirements are of all of them;
     the groups and the lock of the root are those of a package that has none. Pure."""
     folder = package_of_most("python", tree, tests)
-    own = read_project(below(tree, folder))
+    own = read_project(restrict_tree(tree, folder))
     root = own if folder == ROOT else read_project(tree)
     members = _members(tree)
     locked = own if own.pins else root
@@ -58,7 +58,7 @@ def _needed(tree: Tree, members: Members, lines: Iterable[str], folder: str) -> 
     while todo:
         place = members.get(_name(todo.pop(0)) or "")
         if place is not None and place != folder and place not in found:
-            found[place] = read_project(below(tree, place))
+            found[place] = read_project(restrict_tree(tree, place))
             todo += found[place].dependencies
     return found
 

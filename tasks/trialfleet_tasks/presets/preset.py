@@ -9,7 +9,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.environments.tool_environment import find_tool
 from trialfleet_repository.languages import language_of_kind
-from trialfleet_repository.languages.preset import Preset, ToolPreset, VersionOf, below
+from trialfleet_repository.languages.preset import Preset, ToolPreset, VersionOf, restrict_tree
 from trialfleet_repository.trees import ROOT, Tree, pack
 
 
@@ -17,7 +17,7 @@ def preset(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
     """What the kind means for this repository, with what the task file says in its place.
 
     Raises `OperatorError` when the repository lacks what the kind needs."""
-    if environment.directory is not None and not below(tree, environment.directory):
+    if environment.directory is not None and not restrict_tree(tree, environment.directory):
         raise OperatorError(
             f"the repository has no folder {environment.directory}",
             where="environment.directory",

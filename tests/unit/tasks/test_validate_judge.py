@@ -11,7 +11,7 @@ import yaml
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
-from trialfleet_repository.languages.python.pytest import selection
+from trialfleet_repository.languages.python.pytest import select_functions
 from trialfleet_repository.results.junit import JunitCase
 from trialfleet_repository.testrun import Suite, TestRun, run_tests, trouble
 from trialfleet_sandbox.protocol import Exit, Sandbox
@@ -268,11 +268,12 @@ def test_a_pass_to_pass_test_that_breaks_is_named() -> None:
 
 
 def test_parameters_are_left_out_of_what_is_asked_for() -> None:
-    assert selection([f"{T}[1]", f"{T}[2]", U]) == (T, U)
+    assert select_functions([f"{T}[1]", f"{T}[2]", U]) == (T, U)
     assert (
-        selection([f"t/test_{n}.py::test_x[{m}]" for n in range(3) for m in range(2)])[-1] == "t/test_2.py::test_x"
+        select_functions([f"t/test_{n}.py::test_x[{m}]" for n in range(3) for m in range(2)])[-1]
+        == "t/test_2.py::test_x"
     )
-    assert selection([f"t/test_a.py::test_{n}" for n in range(2000)]) == ("t/test_a.py",)
+    assert select_functions([f"t/test_a.py::test_{n}" for n in range(2000)]) == ("t/test_a.py",)
 
 
 RUN_A = """\

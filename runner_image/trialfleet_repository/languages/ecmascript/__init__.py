@@ -7,7 +7,12 @@ from pathlib import Path
 
 from trialfleet_repository.languages.ecmascript.formats import FORMATS, SUFFIXES
 from trialfleet_repository.languages.ecmascript.names import NAMES
-from trialfleet_repository.languages.ecmascript.preset import lacks_lock, lock_place, node, tested_package
+from trialfleet_repository.languages.ecmascript.preset import (
+    lacks_lock,
+    lock_place,
+    make_node_preset,
+    tested_package,
+)
 from trialfleet_repository.languages.ecmascript.survey import SURVEY
 from trialfleet_repository.languages.protocol import Language, LockRules, manifests, names_of
 from trialfleet_repository.languages.traces import TraceStyle
@@ -69,7 +74,7 @@ ECMASCRIPT = Language(
     ),
     junk=re.compile(r"(?:\A|/)node_modules(?:/|\Z)"),
     kind="node",
-    preset=node,
+    preset=make_node_preset,
     find_package=tested_package,
     lock=LockRules(lacks_lock, lock_place),
     programs=("node", "npm"),
@@ -83,6 +88,7 @@ ECMASCRIPT = Language(
                 r"(?P<path>[^\s()'\"`]+\.[cm]?[jt]sx?)(?:\?[^\s:]*)?:\d+:\d+\)?(?: \{)?$"
             ),
             cause=re.compile(r"\s*(?:\[cause\]|Caused by): "),
+            loose=True,
         ),
     ),
     names=NAMES,

@@ -12,7 +12,7 @@ from trialfleet_repository.languages.code_names import (
     CodeNames,
     DeclarationStyle,
     OwnPackages,
-    without_names,
+    drop_names,
 )
 
 _WORD = re.compile(rb"\w+")
@@ -36,7 +36,7 @@ def _imported(code: bytes, own: OwnPackages) -> Iterable[bytes]:
 
 
 def _without_imported(code: bytes, own: OwnPackages) -> bytes:
-    return without_names(code, _imported(code, own))
+    return drop_names(code, _imported(code, own))
 
 
 def _keys(name: str, declared: Mapping[str, object]) -> list[str]:

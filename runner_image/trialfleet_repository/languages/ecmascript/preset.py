@@ -19,7 +19,7 @@ from trialfleet_repository.languages.ecmascript.test_script import (
     test_script,
 )
 from trialfleet_repository.languages.manifest_files import file_in, folders_above
-from trialfleet_repository.languages.preset import ToolPreset, VersionOf, said
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf, name_place
 from trialfleet_repository.trees import ROOT, Tree
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ _BERRY_VARIABLES = {
 }
 
 
-def node(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
+def make_node_preset(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
     package = environment.directory or ROOT
     folders = list(folders_above(package))
     place, lock = _lock(tree, package)
     if lacks_lock(tree, package) and environment.fetch is None:
         raise OperatorError(
-            f"{said(environment.directory)} has no lock file of npm, pnpm, yarn or bun",
+            f"{name_place(environment.directory)} has no lock file of npm, pnpm, yarn or bun",
             where="environment",
             hint="give a `lock` beside the task file, or `fetch`, or choose commits with a lock file",
         )

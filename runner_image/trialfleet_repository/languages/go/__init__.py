@@ -6,7 +6,7 @@ import re
 
 from trialfleet_repository.languages.go.module import find_module
 from trialfleet_repository.languages.go.names import NAMES
-from trialfleet_repository.languages.go.preset import go
+from trialfleet_repository.languages.go.preset import make_go_preset
 from trialfleet_repository.languages.go.results import GO_TEST
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
 from trialfleet_repository.languages.survey_traits import SurveyTraits
@@ -32,7 +32,7 @@ GO = Language(
     foreign=_FOREIGN,
     harness=re.compile(names_of("go.mod", "go.sum", "go.work", "go.work.sum")),
     kind="go",
-    preset=go,
+    preset=make_go_preset,
     find_package=find_module,
     programs=("go",),
     linkers=("go",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_repository.languages.preset import ToolPreset, VersionOf, below, said
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf, name_place, restrict_tree
 from trialfleet_repository.trees import ROOT, Tree
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ _VARIABLES = {
 }
 
 
-def go(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
-    tree = below(tree, environment.directory)
+def make_go_preset(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
+    tree = restrict_tree(tree, environment.directory)
     if "go.mod" not in tree and "go.work" not in tree:
         raise OperatorError(
-            f"{said(environment.directory)} has no go.mod",
+            f"{name_place(environment.directory)} has no go.mod",
             where="environment",
             hint="choose commits since it has Go modules, or name the module's folder as `directory`",
         )

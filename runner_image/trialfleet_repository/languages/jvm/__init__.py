@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trialfleet_repository.languages.jvm.classes import give_classes, give_filters
 from trialfleet_repository.languages.jvm.names import NAMES
-from trialfleet_repository.languages.jvm.preset import java
+from trialfleet_repository.languages.jvm.preset import make_java_preset
 from trialfleet_repository.languages.jvm.project import find_project
 from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
@@ -63,7 +63,7 @@ JVM = Language(
     ),
     product=re.compile(r"(?:[\s\S]*?/)?src/main/(?=(?:java|kotlin)/[\s\S]*\.(?:java|kt)\Z)"),
     kind="java",
-    preset=java,
+    preset=make_java_preset,
     find_package=find_project,
     programs=("java", "mvn", "gradle"),
     asks={"java": "-version", "javac": "-version"},

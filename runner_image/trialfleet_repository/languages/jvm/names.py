@@ -13,8 +13,8 @@ from trialfleet_repository.languages.code_names import (
     CodeNames,
     DeclarationStyle,
     OwnPackages,
+    drop_names,
     rank_path,
-    without_names,
 )
 
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+(?:static[ \t]+)?([\w.]+)", re.M)
@@ -30,7 +30,7 @@ def _imported(code: bytes, own: OwnPackages) -> Iterable[bytes]:
 
 
 def _without_imported(code: bytes, own: OwnPackages) -> bytes:
-    return without_names(code, _imported(code, own))
+    return drop_names(code, _imported(code, own))
 
 
 def _rank(unit: str, path: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_repository.languages.preset import ToolPreset, VersionOf, below, said
+from trialfleet_repository.languages.preset import ToolPreset, VersionOf, name_place, restrict_tree
 from trialfleet_repository.trees import ROOT, Tree
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ _GRADLE = (
 )
 
 
-def java(environment: ToolEnvironment, tree: Tree, version_of: VersionOf) -> ToolPreset:
-    package = below(tree, environment.directory)
+def make_java_preset(environment: ToolEnvironment, tree: Tree, version_of: VersionOf) -> ToolPreset:
+    package = restrict_tree(tree, environment.directory)
     if "pom.xml" in package:
         return _maven(environment, package)
     if any(name in package for name in GRADLE_FILES):
         return _gradle(environment, package, version_of)
     raise OperatorError(
-        f"{said(environment.directory)} has no pom.xml and no build of Gradle",
+        f"{name_place(environment.directory)} has no pom.xml and no build of Gradle",
         where="environment",
         hint="name the project's folder as `directory`, or use kind commands with `results: junit`",
     )

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-from trialfleet_repository.languages.code_names import CodeNames, OwnPackages, without_names
+from trialfleet_repository.languages.code_names import CodeNames, OwnPackages, drop_names
 from trialfleet_repository.languages.python.bound_names import without_bound_in
 from trialfleet_repository.results.junit import function_id
 from trialfleet_repository.trees import Tree
@@ -27,7 +27,7 @@ def _imported(code: bytes, own: OwnPackages) -> Iterable[bytes]:
 
 
 def _without_imported(code: bytes, own: OwnPackages) -> bytes:
-    return without_names(code, _imported(code, own))
+    return drop_names(code, _imported(code, own))
 
 
 def _code(data: bytes) -> bytes:

@@ -12,11 +12,11 @@ from trialfleet_repository.results.exact import ReadResults
 _MANY = 1500  # more ids than this are run by file: an argument list has an end
 
 
-def selection(ids: Sequence[str]) -> tuple[str, ...]:
+def select_functions(ids: Sequence[str]) -> tuple[str, ...]:
     """For pytest: the functions of the ids, each once. Parameters are left out, for
     pytest runs nothing at all when one id is gone, and parameters may come from the code that changes.
 
-    >>> selection(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
+    >>> select_functions(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
     ('t/test_a.py::test_b', 't/test_a.py::C::test_d')
     """
     functions = tuple(dict.fromkeys(map(junit.function_id, ids)))
@@ -26,7 +26,7 @@ def selection(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _give_functions(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
-    return selection(tests)
+    return select_functions(tests)
 
 
 def _read(files: RunFiles) -> ReadResults:

@@ -10,7 +10,7 @@ from trialfleet_repository.languages.rust.caches import drop_other_units
 from trialfleet_repository.languages.rust.crates import give_crates
 from trialfleet_repository.languages.rust.libtest import read_libtest
 from trialfleet_repository.languages.rust.names import NAMES
-from trialfleet_repository.languages.rust.preset import rust
+from trialfleet_repository.languages.rust.preset import make_rust_preset
 from trialfleet_repository.languages.rust.workspace import find_workspace
 from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
@@ -41,7 +41,7 @@ RUST = Language(
     ),
     junk=re.compile(r"(?:\A|/)target/(?:debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|\Z)"),
     kind="rust",
-    preset=rust,
+    preset=make_rust_preset,
     find_package=find_workspace,
     programs=("cargo",),
     linkers=("cargo",),

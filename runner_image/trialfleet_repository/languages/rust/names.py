@@ -10,8 +10,8 @@ from trialfleet_repository.languages.code_names import (
     CodeNames,
     DeclarationStyle,
     OwnPackages,
+    drop_names,
     strip_comments,
-    without_names,
 )
 
 _WORD = re.compile(rb"\w+")
@@ -44,7 +44,7 @@ def _imported(code: bytes, own: OwnPackages) -> Iterable[bytes]:
 
 
 def _without_imported(code: bytes, own: OwnPackages) -> bytes:
-    return without_names(code, _imported(code, own))
+    return drop_names(code, _imported(code, own))
 
 
 def _rank(unit: str, path: str) -> int:

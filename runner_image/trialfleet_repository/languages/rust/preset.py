@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_repository.languages.preset import PLACE, ToolPreset, VersionOf, below, said
+from trialfleet_repository.languages.preset import PLACE, ToolPreset, VersionOf, name_place, restrict_tree
 from trialfleet_repository.languages.rust.caches import BUILT
 from trialfleet_repository.trees import ROOT, Tree
 
@@ -25,12 +25,12 @@ exec cargo build --tests --keep-going --message-format=json "$@" >>"$CARGO_TARGE
 """
 
 
-def rust(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
+def make_rust_preset(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> ToolPreset:
     features = ("--all-features",) if _ci_says(tree, "--all-features") else ()
-    tree = below(tree, environment.directory)
+    tree = restrict_tree(tree, environment.directory)
     if "Cargo.toml" not in tree:
         raise OperatorError(
-            f"{said(environment.directory)} has no Cargo.toml",
+            f"{name_place(environment.directory)} has no Cargo.toml",
             where="environment",
             hint="name the folder of the crate or of its workspace as `directory`",
         )
