@@ -131,11 +131,6 @@ class ToolEnvironment(Frozen):
                 "kind commands needs test_command and results",
                 hint="give the tests' argv, with {tests} and {junit}, and results: junit for JUnit XML",
             )
-        if self.lock is not None and self.kind != "node":
-            raise FieldError(
-                f"kind {self.kind} has no lock beside the task file",
-                hint="remove it: the repository's own is used",
-            )
         return self
 
 

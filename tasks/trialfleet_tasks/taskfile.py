@@ -18,7 +18,7 @@ from trialfleet_ledger.task import (
     TaskSpec,
     ToolEnvironment,
 )
-from trialfleet_repository.languages import LANGUAGES, all_formats
+from trialfleet_repository.languages import LANGUAGES, all_formats, language_of_kind
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.file_patterns import is_pattern, matching_files
 
@@ -175,11 +175,8 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
     owner = ("tasks", index, "environment") if spec.environment else ("repo", "environment")
     _check_registered(environment, loaded, *owner)
     if environment.lock is not None and not (loaded.path.parent / environment.lock).is_file():
-        made_by = (
-            "uv pip compile --generate-hashes"
-            if environment.kind == "python"
-            else "npm install --package-lock-only"
-        )
+        language = language_of_kind(environment.kind)
+        made_by = language.lock.made_by if language and language.lock else "uv pip compile --generate-hashes"
         raise OperatorError(
             f"no such file: {loaded.path.parent / environment.lock}",
             where=loaded.where(*owner, "lock"),
@@ -203,12 +200,20 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
 
 
 def _check_registered(environment: Environment, loaded: yamlfile.Loaded[TaskFile], *owner: str | int) -> None:
-    """Raises `OperatorError` for a kind or a format of results that no language has."""
+    """Raises `OperatorError` for a kind or a format of results that no language has, and a lock that its kind has
+    not."""
     if not isinstance(environment, ToolEnvironment):
         return
     kinds = (*filter(None, (language.kind for language in LANGUAGES.values())), "commands")
     if environment.kind not in kinds:
         raise _unknown("kind of environment", environment.kind, kinds, loaded.where(*owner, "kind"))
+    language = language_of_kind(environment.kind)
+    if environment.lock is not None and (language is None or language.lock is None):
+        raise OperatorError(
+            f"kind {environment.kind} has no lock beside the task file",
+            where=loaded.where(*owner, "lock"),
+            hint="remove it: the repository's own is used",
+        )
     formats = tuple(all_formats())
     if environment.results is not None and environment.results not in formats:
         raise _unknown("format of results", environment.results, formats, loaded.where(*owner, "results"))

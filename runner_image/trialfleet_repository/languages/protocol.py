@@ -30,10 +30,11 @@ _GENERATED = re.compile(r"(?:_pb2(?:_grpc)?|\.generated|_generated)\.\w+$")
 @dataclass(frozen=True)
 class LockRules:
     """`is_lacking`: whether a package has dependencies, and no lock file is at or above its folder. `place`: where
-    the lock file of a package would be."""
+    the lock file of a package would be. `made_by`: the command that writes one."""
 
     is_lacking: Callable[[Tree, str], bool]
     place: Callable[[Tree, str], str]
+    made_by: str
 
 
 @dataclass(frozen=True, eq=False)

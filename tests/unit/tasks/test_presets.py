@@ -214,7 +214,7 @@ def test_an_environment_is_pythons_unless_it_says_otherwise() -> None:
 
     assert kind({"lock": "a.txt"}) == kind({"kind": "python", "lock": "a.txt"}) == "python"
     assert kind({"kind": "go"}) == "go"
-    for wrong in ({"kind": "go", "lock": "a.txt"}, {"kind": "commands"}, {}):
+    for wrong in ({"kind": "commands"}, {}):
         with pytest.raises(ValueError, match="environment"):
             kind(wrong)
 
@@ -232,5 +232,7 @@ def test_what_no_language_has_is_refused_where_it_stands(tmp_path: Path) -> None
     words = refusal({"kind": "cobol"})
     assert "repo.environment.kind: there is no kind of environment 'cobol'" in words
     assert "choose from python, go, node, rust, java, commands" in words
+    assert "environment.lock: kind go has no lock" in refusal({"kind": "go", "lock": "a.txt"})
+    assert "npm install --package-lock-only" in refusal({"kind": "node", "lock": "a.json"})
     commands = {"kind": "commands", "test_command": ["prove"]}
     assert "environment.results: there is no format of results 'tap'" in refusal(commands | {"results": "tap"})
