@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.child_program import ChildFailure, run_program
+from trialfleet_ledger.errors import ProgramError
 from trialfleet_repository.cache import Cache, built_once
 from trialfleet_repository.git import git
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry, TreeError, check, write_folder
@@ -159,4 +160,4 @@ def _copy(source: Path, dest: Path) -> None:
     command = ("cp", "-a", "--reflink=auto", "--", str(source), str(dest))
     ended = run_program(command, env={**os.environ, "LC_ALL": "C"}, timeout_s=_COPY_S)
     if isinstance(ended, ChildFailure):
-        raise OSError(str(ended))
+        raise ProgramError(str(ended))
