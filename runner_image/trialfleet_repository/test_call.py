@@ -45,9 +45,9 @@ class CalledTests:
         def below(path: str) -> bytes | None:
             return read(os.path.normpath(f"{self.directory}/{path}"))
 
-        return format_named(self.results).arguments(
-            [test.removeprefix(f"{self.directory}/") for test in tests], below
-        )
+        found = format_named(self.results)
+        start = f"{self.directory}/" if found.from_directory else ""
+        return found.arguments([test.removeprefix(start) for test in tests], below)
 
     def argv(
         self, tests: Sequence[str], report: str, environment: str, programs: frozenset[str], workspace: Path

@@ -25,7 +25,8 @@ class ReportFormat:
     """`name`: as task files have it. `read`: raises `ResultError` or `JUnitError` when there are no results.
     `arguments`: what replaces `{tests}` for ids (`unit::name`) or test files, by default the units. `suffixes`: of
     test files that the runner can be given. `framework`: the test framework as people name it; None: nobody knows.
-    `exit_codes`: of the runner when so many tests failed."""
+    `exit_codes`: of the runner when so many tests failed. `from_directory`: paths that it is given start at the
+    folder that it is called in."""
 
     name: str
     read: Callable[[RunFiles], ReadResults]
@@ -33,6 +34,7 @@ class ReportFormat:
     framework: str | None = None
     arguments: Callable[[Sequence[str], ReadFile], tuple[str, ...]] = _give_units
     exit_codes: Callable[[int], Collection[int]] = _end_with_one
+    from_directory: bool = True
 
 
 def units_of(tests: Iterable[str]) -> list[str]:

@@ -33,4 +33,4 @@ def _read(files: RunFiles) -> ReadResults:
     return ReadResults(junit.parse(files.read_report()))
 
 
-PYTEST = ReportFormat("pytest", _read, (".py",), "pytest", _give_functions)
+PYTEST = ReportFormat("pytest", _read, (".py",), "pytest", _give_functions, from_directory=False)
