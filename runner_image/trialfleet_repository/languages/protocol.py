@@ -66,7 +66,8 @@ class Language:
     of theirs when they are installed. `too_old`, `too_new`: match what its tools print when they are older or
     newer than a project needs, in any letter case.
 
-    Patterns have no flags and no groups that are referred to: those of all languages are joined.
+    Of `test_paths`, `harness` and `junk`, those of all languages are joined: they have no flags and no groups, and
+    the path that they are matched with begins with a slash.
     """
 
     name: str
@@ -143,7 +144,7 @@ def is_test_path(path: str) -> bool:
     >>> [is_test_path(p) for p in ("tests/a.py", "pkg/test_a.py", "pkg/contest.py", "conftest.py")]
     [True, True, False, True]
     """
-    return _below_tests(path) or _joined("test_paths").search(path) is not None
+    return _below_tests(path) or _joined("test_paths").search(f"/{path}") is not None
 
 
 def _below_tests(path: str) -> bool:
@@ -163,7 +164,7 @@ def is_harness(path: str) -> bool:
     >>> [is_harness(p) for p in ("build.rs", "src/cli/build.rs", "src/config.ts", "data/packages.json")]
     [True, False, False, False]
     """
-    return _joined("harness").search(path.lower()) is not None
+    return _joined("harness").search(f"/{path.lower()}") is not None
 
 
 def is_junk(path: str) -> bool:
@@ -173,7 +174,7 @@ def is_junk(path: str) -> bool:
     >>> [is_junk(p) for p in ("web/node_modules/x/index.js", "core/target/classes/A.class", "src/target/cart.rs")]
     [True, True, False]
     """
-    return _joined("junk").search(path) is not None
+    return _joined("junk").search(f"/{path}") is not None
 
 
 def is_foreign(path: str) -> bool:
@@ -186,12 +187,12 @@ def is_foreign(path: str) -> bool:
 
 
 def names_of(*names: str) -> str:
-    """The pattern of paths whose last name is one of these.
+    """The pattern of paths, with a slash in front, whose last name is one of these.
 
-    >>> bool(re.search(names_of("go.mod"), "a/go.mod")), bool(re.search(names_of("go.mod"), "cargo.mod"))
+    >>> bool(re.search(names_of("go.mod"), "/a/go.mod")), bool(re.search(names_of("go.mod"), "/cargo.mod"))
     (True, False)
     """
-    return rf"(?:\A|/)(?:{'|'.join(map(re.escape, sorted(names)))})\Z"
+    return rf"/(?:{'|'.join(map(re.escape, sorted(names)))})\Z"
 
 
 def manifests(pattern: str) -> Callable[[str], bool]:

@@ -41,7 +41,7 @@ ECMASCRIPT = Language(
     suffixes=SUFFIXES,
     test_paths=re.compile(
         r"[._](?:test|spec)(?:-d)?\.[cm]?[jt]sx?\Z|\.(?:e2e|cy)\.[cm]?[jt]sx?\Z|\.snap\Z"
-        r"|(?:\A|/)__(?:tests|snapshots|mocks|fixtures)__/"
+        r"|/__(?:tests|snapshots|mocks|fixtures)__/"
         r"|\A(?!(?:[\s\S]*/)?src/)(?:[\s\S]*/)?(?:e2e|spec|cypress)/[\s\S]*\.[cm]?[jt]sx?\Z"  # src/spec is source
     ),
     is_test_module=_is_test_module,
@@ -68,11 +68,11 @@ ECMASCRIPT = Language(
             ),
             *(".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".swcrc"),
         )
-        + r"|(?:\A|/)(?:(?:(?:vite|vitest|jest|babel|karma|playwright|cypress)\.conf(?:ig)?"
+        + r"|/(?:(?:(?:vite|vitest|jest|babel|karma|playwright|cypress)\.conf(?:ig)?"
         r"|(?:vitest|jest)\.(?:workspace|setup)|\.mocharc|\.babelrc|\.nycrc|\.c8rc)(?:\.[^/]+)?"
         r"|tsconfig[^/]*\.json)\Z"
     ),
-    junk=re.compile(r"(?:\A|/)node_modules(?:/|\Z)"),
+    junk=re.compile(r"/node_modules(?:/|\Z)"),
     kind="node",
     preset=make_node_preset,
     find_package=tested_package,

@@ -41,7 +41,7 @@ JVM = Language(
     name="Java",
     suffixes=(".java", ".kt"),
     test_paths=re.compile(  # source sets besides src/main
-        r"(?:\A|/)src/(?:test|(?:[A-Za-z]+Tests?|testFixtures|it|jmh)/(?:java|kotlin|groovy|resources))/"
+        r"/src/(?:test|(?:[A-Za-z]+Tests?|testFixtures|it|jmh)/(?:java|kotlin|groovy|resources))/"
     ),
     is_test_module=_is_test_module,
     is_manifest=manifests(
@@ -53,13 +53,13 @@ JVM = Language(
         names_of(
             *("pom.xml", "gradle.properties", "gradle.lockfile", "gradlew", "gradlew.bat", "mvnw", "mvnw.cmd"),
         )
-        + r"|(?:\A|/)(?:\.mvn|buildsrc)/|[^/]\.gradle(?:\.kts)?\Z"
+        + r"|/(?:\.mvn|buildsrc)/|[^/]\.gradle(?:\.kts)?\Z"
     ),
     junk=re.compile(  # a source folder may be called target, too
-        r"(?:\A|/)target/(?:classes|test-classes|surefire-reports|maven-status|maven-archiver|generated-sources"
+        r"/target/(?:classes|test-classes|surefire-reports|maven-status|maven-archiver|generated-sources"
         r"|generated-test-sources)(?:/|\Z)"
-        r"|(?:\A|/)build/(?:test-results|classes/(?:java|kotlin)|reports/tests|tmp/compile\w*Java)(?:/|\Z)"
-        r"|(?:\A|/)\.gradle/(?:\d|buildOutputCleanup/|vcs)"
+        r"|/build/(?:test-results|classes/(?:java|kotlin)|reports/tests|tmp/compile\w*Java)(?:/|\Z)"
+        r"|/\.gradle/(?:\d|buildOutputCleanup/|vcs)"
     ),
     product=re.compile(r"(?:[\s\S]*?/)?src/main/(?=(?:java|kotlin)/[\s\S]*\.(?:java|kt)\Z)"),
     kind="java",

@@ -68,12 +68,12 @@ def is_metadata(path: str) -> bool:
 PYTHON = Language(
     name="Python",
     suffixes=(".py",),
-    test_paths=re.compile(r"(?:\A|/)(?:conftest|tests|test_[^/]*|[^/]*_test)\.py\Z|\Atesting/[\s\S]*\.py\Z"),
+    test_paths=re.compile(r"/(?:conftest|tests|test_[^/]*|[^/]*_test)\.py\Z|\A/testing/[\s\S]*\.py\Z"),
     is_test_module=_is_test_module,
     is_manifest=is_metadata,
     harness=re.compile(names_of(*HARNESS)),
     junk=re.compile(
-        r"(?:\A|/)(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage|venv|tox))(?:/|\Z)"
+        r"/(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage|venv|tox))(?:/|\Z)"
         r"|\.py[co]\Z"
     ),
     kind="python",

@@ -30,16 +30,16 @@ def _is_test_module(path: str) -> bool:
 RUST = Language(
     name="Rust",
     suffixes=(".rs",),
-    test_paths=re.compile(r"(?:\A|/)(?:[^/]*_)?tests?\.rs\Z|(?:\A|/)benches/[\s\S]*\.rs\Z"),
+    test_paths=re.compile(r"/(?:[^/]*_)?tests?\.rs\Z|/benches/[\s\S]*\.rs\Z"),
     is_test_module=_is_test_module,
     is_manifest=manifests(
         r"Cargo\.(?:toml|lock)|rust-toolchain(?:\.toml)?|config\.toml|nextest\.toml|\.tool-versions"
     ),
     harness=re.compile(
         names_of("cargo.toml", "cargo.lock", "rust-toolchain", "rust-toolchain.toml")
-        + r"|(?:\A|/)\.cargo/|\A(?!(?:[\s\S]*/)?src/)(?:[\s\S]*/)?build\.rs\Z"  # src/build.rs is a module
+        + r"|/\.cargo/|\A(?!(?:[\s\S]*/)?src/)(?:[\s\S]*/)?build\.rs\Z"  # src/build.rs is a module
     ),
-    junk=re.compile(r"(?:\A|/)target/(?:debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|\Z)"),
+    junk=re.compile(r"/target/(?:debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|\Z)"),
     kind="rust",
     preset=make_rust_preset,
     find_package=find_workspace,
