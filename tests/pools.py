@@ -20,10 +20,10 @@ from tests.costs import Cost, merge_costs, read_costs, used_core_seconds, write_
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("runner_image", "tasks", "controller", "analysis")
 NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothing
-# Pods share the two cores of a small node: more files at once wait for one another.
 # What a caller runs meanwhile: files of tests outside tests/unit begin when these files exist.
 AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
-WORKERS = {"computing": os.cpu_count() or 2, "waiting": 5, "pods": 4}
+# More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
+WORKERS = {"computing": os.cpu_count() or 2, "waiting": 3, "pods": 3}
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
 RATCHET = 19.6
 
