@@ -23,7 +23,8 @@ NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothi
 # What a caller runs meanwhile: files of tests outside tests/unit begin when these files exist.
 AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 # More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
-WORKERS = {"computing": os.cpu_count() or 2, "waiting": 3, "pods": 3}
+_CORES = os.cpu_count() or 2
+WORKERS = {"computing": _CORES, "waiting": _CORES, "pods": 3}
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
 RATCHET = 19.6
 
