@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 def print_unreached(records: Path) -> int:
     """Each module that a file of tests executed and does not reach, with how many files were compared."""
-    from tests.affected import Imports
+    from tests.affected import Imports, affected_tests
 
     imports = Imports()
     reached: dict[str, set[str]] = {}
@@ -61,20 +61,16 @@ def print_unreached(records: Path) -> int:
     for record in files:
         test = record.name.replace("|", "/")
         for path in sorted(set(record.read_text(encoding="utf-8").split("\n")) - {""}):
-            module = imports.files.get(_in_checkout(path))
-            if module is None:
+            file = path.removeprefix(f"{ROOT}/")
+            if file not in imports.files:
                 continue
-            if module not in reached:
-                reached[module] = imports.tests(module)
-            if test not in reached[module]:
+            if file not in reached:
+                reached[file] = affected_tests([file], imports)
+            if test not in reached[file]:
                 unreached += 1
-                print(f"{test} executes {module}")
+                print(f"{test} executes {file}")
     print(f"{len(files)} files of tests compared, {len(reached)} modules executed, {unreached} not reached")
     return 1 if unreached else 0
-
-
-def _in_checkout(path: str) -> str:
-    return path.removeprefix(f"{ROOT}/")
 
 
 if __name__ == "__main__":
