@@ -210,7 +210,7 @@ def _check_registered(environment: Environment, loaded: yamlfile.Loaded[TaskFile
     language = language_of_kind(environment.kind)
     if environment.lock is not None and (language is None or language.lock is None):
         raise OperatorError(
-            f"kind {environment.kind} has no lock beside the task file",
+            f"kind {environment.kind} takes no lock file from the task's folder",
             where=loaded.where(*owner, "lock"),
             hint="remove it: the repository's own is used",
         )

@@ -232,7 +232,7 @@ def _enforced(report: PodProbeReport, graces: Graces) -> DoctorCheck:
             f"runner waits for it before it starts anything, at most {graces.open_network_s:g} s"
         )
     if any(one.answer == "connected" for one in kubelet):
-        found.append("a pod reaches the kubelet of its own node, which a policy does not have to refuse")
+        found.append("a pod reaches the kubelet of its node, which a policy need not refuse")
     return DoctorCheck("network", "ok", "; ".join(found))
 
 

@@ -42,5 +42,5 @@ def toml_of(tree: Tree, path: str) -> dict[str, Any]:
 
 
 def find_root(_tree: Tree, _folder: str) -> str:
-    """The package of every folder, where a language has none of its own."""
+    """The package of every folder, for languages that do not say where packages are."""
     return ROOT

@@ -187,7 +187,7 @@ class ValidationSteps:
             planned = self.prepared.environment
             return in_package(planned.ref.kind, self.prepared.variants.pristine, given, planned.directory)
         python = tuple(file for file in present if file.endswith(".py"))
-        return tuple(filter(PYTHON.is_test_module, python)) or python  # no conftest.py beside them
+        return tuple(filter(PYTHON.is_test_module, python)) or python  # without conftest.py
 
     def _without_oracle(self, found: DiscoveredTests) -> DiscoveredTests:
         """A task that never claimed a failing test may lack one; then it is only not counted."""

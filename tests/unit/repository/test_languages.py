@@ -30,7 +30,7 @@ def toy() -> Iterator[Language]:
     register(TOY)
     yield TOY
     del LANGUAGES[TOY.name]
-    register(PYTHON)  # what is joined of all languages is joined anew
+    register(PYTHON)  # joins the patterns of all languages again
     assert not is_test_path("sum.check")
 
 

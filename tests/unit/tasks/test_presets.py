@@ -232,7 +232,7 @@ def test_what_no_language_has_is_refused_where_it_stands(tmp_path: Path) -> None
     words = refusal({"kind": "cobol"})
     assert "repo.environment.kind: there is no kind of environment 'cobol'" in words
     assert "choose from python, go, node, rust, java, commands" in words
-    assert "environment.lock: kind go has no lock" in refusal({"kind": "go", "lock": "a.txt"})
+    assert "environment.lock: kind go takes no lock file" in refusal({"kind": "go", "lock": "a.txt"})
     assert "npm install --package-lock-only" in refusal({"kind": "node", "lock": "a.json"})
     commands = {"kind": "commands", "test_command": ["prove"]}
     assert "environment.results: there is no format of results 'tap'" in refusal(commands | {"results": "tap"})

@@ -113,7 +113,7 @@ def test_a_lock_beside_the_file_is_for_python_and_for_node(folder: Path) -> None
             "    lock: lock.txt\n    pythonpath: [src]\n", f"    kind: {kind}\n    lock: {lock}\n"
         ).replace("      pythonpath: [lib]\n", "")
 
-    assert "kind go has no lock" in refusal(folder, of_kind("go", "lock.txt")).message
+    assert "kind go takes no lock file" in refusal(folder, of_kind("go", "lock.txt")).message
     missing = refusal(folder, of_kind("node", "gone.json"))
     assert ("gone.json" in missing.message, missing.hint) == (
         True, "create it with `npm install --package-lock-only`",

@@ -150,7 +150,7 @@ def test_a_kubelet_that_stays_reachable_is_said_and_nothing_to_wait_for() -> Non
     network = checks(kubelet=CanaryAddress(address="10.0.0.2:10250", answer="connected"))["network"]
     assert (network.result, network.found.rpartition("; ")[2]) == (
         "ok",
-        "a pod reaches the kubelet of its own node, which a policy does not have to refuse",
+        "a pod reaches the kubelet of its node, which a policy need not refuse",
     )
 
 
