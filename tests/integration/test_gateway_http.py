@@ -130,13 +130,13 @@ def test_tools_that_the_provider_runs_are_refused(tmp_path: Path, provider: Scri
 # --- what passes ----------------------------------------------------------------------------------------
 
 
-def test_the_agents_own_bytes_reach_the_provider_with_the_real_key(
+def test_the_agents_request_reaches_the_provider_with_the_real_key(
     tmp_path: Path, provider: ScriptedMessages
 ) -> None:
     with opened(tmp_path, provider.url) as gateway:
-        ask(gateway, body(odd="ünï \u0000"), headers={"anthropic-beta": "b1", "cookie": "c=1"})
+        ask(gateway, body(metadata={"odd": "ünï \u0000"}), headers={"anthropic-beta": "b1", "cookie": "c=1"})
     request = provider.requests[0]
-    assert request.body == body(odd="ünï \u0000")
+    assert request.body == body(metadata={"odd": "ünï \u0000"})
     assert (request.headers["x-api-key"], request.headers["anthropic-beta"]) == (KEY, "b1")
     assert "cookie" not in request.headers
     assert gateway.token not in json.dumps(request.headers)
@@ -311,8 +311,8 @@ def test_odd_bodies_break_neither_record_nor_budget(tmp_path: Path, provider: Sc
     for _ in range(900):
         deep = [deep]
     with opened(tmp_path, provider.url, budget=TrialBudget(max_cost_usd=0.1)) as gateway:
-        assert ask(gateway, body(max_tokens=50_000, lone="\ud800"))[0] == 200  # cut, so written anew
-        ask(gateway, body(max_tokens=50_000, deep=deep))
+        assert ask(gateway, body(max_tokens=50_000, metadata={"lone": "\ud800"}))[0] == 200
+        ask(gateway, body(max_tokens=50_000, metadata={"deep": deep}))
         assert ask(gateway, body())[0] == 200  # nothing is held for ever
     assert len((tmp_path / "record/model.jsonl").read_text().splitlines()) == gateway.report().requests
 
@@ -368,7 +368,8 @@ def test_openai_apis_stream_and_count(tmp_path: Path, path: str) -> None:
     url = f"http://127.0.0.1:{server.server_address[1]}/proxy/v1"
     try:
         with Gateway(Upstream(url, KEY, auth="bearer"), record=tmp_path, model="gpt-5") as gateway:
-            sent = {"model": "gpt-5", "stream": True, "tools": [{"type": "function"}], "messages": []}
+            asked = "input" if path == "/v1/responses" else "messages"
+            sent = {"model": "gpt-5", "stream": True, "tools": [{"type": "function"}], asked: []}
             status, text, _ = ask(gateway, sent, path=path)
     finally:
         server.shutdown()
@@ -423,7 +424,7 @@ def test_many_connections_pass_the_forwarder_from_a_deep_folder(
         program = forward(
             deep / "gateway.sock", port, sys.executable, "-c", CLIENT, str(port), gateway.token, "40"
         )
-        out, _ = program.communicate(json.dumps(body(pad="x" * 200_000)), timeout=120)
+        out, _ = program.communicate(json.dumps(body(metadata={"pad": "x" * 200_000})), timeout=120)
     assert out.strip() == str([200] * 40)
     assert program.returncode == 7
     assert gateway.report().turns == 40

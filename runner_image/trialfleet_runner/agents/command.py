@@ -39,6 +39,7 @@ class CommandOptions(Frozen):
     provider: str = "anthropic"  # read by the runner, which holds the key
     model_ids: dict[str, str] = Field(default_factory=dict)  # names as asked for -> the provider's
     prices: dict[str, Price] = Field(default_factory=dict)  # of models that the built-in list lacks
+    fields: tuple[str, ...] = ()  # of requests, that the gateway passes on although its lists lack them
 
     @field_validator("mounts")
     @classmethod
@@ -74,7 +75,8 @@ class Command:
             if not mount.exists():
                 raise OperatorError(f"{mount} does not exist", where="agent.options.mounts")
         content = {str(mount): _content(mount) for mount in options.mounts}
-        parts = {"options": options.model_dump(mode="json"), "mounts": content, "program": _program(options)}
+        chosen = options.model_dump(mode="json", exclude=set() if options.fields else {"fields"})
+        parts = {"options": chosen, "mounts": content, "program": _program(options)}
         return Identity(
             kind=self.kind,
             version=spec.version or "unversioned",

@@ -17,11 +17,13 @@ from trialfleet_runner.agents.protocol import Identity, Reach
 
 class ModelAgentOptions(Frozen):
     """The `agent.options` that all of them have. `binary`: the program, where it is not on PATH; `settings`: of
-    its configuration file; `prices`: US dollars per million tokens for models that the built-in list lacks."""
+    its configuration file; `prices`: US dollars per million tokens for models that the built-in list lacks;
+    `fields`: of requests, that the gateway passes on although its lists lack them."""
 
     binary: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict[str, Price])
+    fields: tuple[str, ...] = ()
 
 
 def require_model(spec: AgentSpec, *, example: str) -> None:
@@ -41,7 +43,8 @@ def model_identity(
 ) -> Identity:
     """The identity of the program at this version with this model. `revision`: of its adapter. `apart`: options
     that do not change what the agent does, in addition to its program's path and its prices."""
-    chosen = options.model_dump(mode="json", exclude={"binary", "prices", *apart})
+    unset = () if options.fields else ("fields",)
+    chosen = options.model_dump(mode="json", exclude={"binary", "prices", *unset, *apart})
     parts = {"version": version, "model": spec.model, "revision": revision, "options": chosen}
     return Identity(
         kind=spec.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=reach

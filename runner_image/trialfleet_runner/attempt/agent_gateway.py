@@ -39,6 +39,7 @@ def make_gateway(
         canaries=canaries or Canaries(),
         model=spec.model,
         prices=own_prices(spec),
+        fields=tuple(spec.options.get("fields") or ()),
     )
 
 

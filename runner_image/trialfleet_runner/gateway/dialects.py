@@ -18,12 +18,11 @@ from trialfleet_runner.gateway.answers import (
     whole_answer,
 )
 from trialfleet_runner.gateway.conversations import Opening
+from trialfleet_runner.gateway.requests.messages_fields import MESSAGES
+from trialfleet_runner.gateway.requests.openai_fields import CHAT, RESPONSES
+from trialfleet_runner.gateway.requests.shapes import Fields
 
 Body = dict[str, Any]
-
-# A provider runs these itself, with its own network: an agent could fetch the fix through them.
-_CLIENT_TOOLS = ("custom", "bash", "text_editor", "computer", "memory", "tool_search")
-_OPENAI_CLIENT_TOOLS = ("function", "custom", "local_shell", "shell", "apply_patch")
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,6 @@ def _before_the_model(messages: object) -> Iterator[str]:
             yield content if isinstance(content, str) else "\n".join(texts(objects(content)))
 
 
-def _offered(body: Body) -> Iterator[Body]:
-    """Every tool of a request, those of a namespace and those that a message adds too."""
-    for part in [body, *objects(body.get("input"))]:
-        for tool in objects(part.get("tools")):
-            yield from objects(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
-
-
 def texts(parts: list[Body]) -> Iterator[str]:
     return (part["text"] for part in parts if isinstance(part.get("text"), str))
 
@@ -65,6 +57,7 @@ class Dialect:
     """What the APIs have in common, as OpenAI's have it."""
 
     path = ""
+    fields: Fields  # what a request may have; the rest is refused
     assembler: type[Assembler]
     caps: tuple[str, ...] = ()  # fields that limit the output; the first is the one to set
 
@@ -109,30 +102,12 @@ class Dialect:
         """The request with usage reporting asked for; the same object when nothing changes."""
         return body
 
-    def unmeasured(self, body: Body) -> str | None:
-        """What in the request would escape the canary or the budget, or None."""
-        return None
-
-    def remote(self, body: Body) -> str | None:
-        """What in the request would make the provider reach into the network, or None."""
-        for tool in _offered(body):
-            if str(tool.get("type")) not in _OPENAI_CLIENT_TOOLS:
-                return f"the provider-run tool {tool.get('type')!r}"
-        if body.get("web_search_options") is not None:
-            return "web search"
-        for message in objects(body.get("messages")) + objects(body.get("input")):
-            for part in objects(message.get("content")) + objects(message.get("output")):
-                for key in ("image_url", "file_url"):
-                    url = mapping(part.get(key)).get("url") or part.get(key)
-                    if isinstance(url, str) and not url.startswith("data:"):
-                        return f"an {key} by address"
-        return None
-
 
 class Messages(Dialect):
     """Anthropic's Messages API."""
 
     path = "/v1/messages"
+    fields = MESSAGES
     assembler = MessagesAssembler
     caps = ("max_tokens",)
 
@@ -151,33 +126,12 @@ class Messages(Dialect):
         thinking = count(mapping(body.get("thinking")), "budget_tokens")
         return super().with_cap(body, tokens) if tokens > thinking else None
 
-    def remote(self, body: Body) -> str | None:
-        for tool in objects(body.get("tools")):
-            kind = tool.get("type")
-            if isinstance(kind, str) and not kind.startswith(_CLIENT_TOOLS):
-                return f"the provider-run tool {kind!r}"
-        if body.get("mcp_servers"):
-            return "MCP servers"
-        for message in objects(body.get("messages")):
-            for block in _blocks(message.get("content")):
-                if mapping(block.get("source")).get("type") in ("url", "file"):
-                    return f"a {block.get('type')} by {mapping(block.get('source')).get('type')}"
-        return None
-
-
-def _blocks(content: object) -> list[Body]:
-    """Content blocks, and those inside tool results; a tool call's own input is data, not blocks."""
-    found = objects(content)
-    nested = [
-        inner for block in found if block.get("type") == "tool_result" for inner in objects(block.get("content"))
-    ]
-    return found + nested
-
 
 class Chat(Dialect):
     """OpenAI's Chat Completions, as most gateways speak it."""
 
     path = "/v1/chat/completions"
+    fields = CHAT
     assembler = ChatAssembler
     caps = ("max_completion_tokens", "max_tokens")
 
@@ -197,6 +151,7 @@ class Responses(Dialect):
     """OpenAI's Responses API."""
 
     path = "/v1/responses"
+    fields = RESPONSES
     assembler = ResponsesAssembler
     caps = ("max_output_tokens",)
 

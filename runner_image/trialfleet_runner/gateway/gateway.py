@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,8 @@ class Gateway:
     `record`: folder for `model.jsonl` (bodies, redacted) and `answers.jsonl` (counts and times by message id).
     `listen`: unix socket to listen on, for sandboxes without a network; without it a free loopback port.
     `model`: the main model, as requests name it; None: the model of the first request.
-    `prices`: override or add to the list.
+    `prices`: override or add to the list. `fields`: fields of requests, such as `messages.content.odd`, that pass
+    although the list of the API does not have them.
 
     The gateway does not retry: errors pass through unchanged, the agent's client retries, and the time until its
     next success counts as throttled. Raises `OperatorError` if there is a money budget and the model's price is
@@ -47,6 +48,7 @@ class Gateway:
         canaries: Canaries = _NO_CANARIES,
         model: str | None = None,
         prices: Mapping[str, Price] | None = None,
+        fields: Collection[str] = (),
     ) -> None:
         prices = prices or {}
         if budget.max_cost_usd is not None and model is not None and price_of(model, prices) is None:
@@ -65,6 +67,7 @@ class Gateway:
             canaries=canaries,
             bodies=JsonLinesFile(record / "model.jsonl", hidden),
             answers=JsonLinesFile(record / "answers.jsonl", hidden),
+            permitted=frozenset(fields),
         )
         upstream.watch(shared.hide)
         listening = unix_socket(listen) if listen else loopback_socket()

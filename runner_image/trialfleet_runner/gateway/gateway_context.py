@@ -30,6 +30,7 @@ class GatewayContext:
     canaries: Canaries
     bodies: JsonLinesFile
     answers: JsonLinesFile
+    permitted: frozenset[str] = frozenset()  # fields of requests that pass although no API's list has them
     room: Room = field(default_factory=Room)
     opened: float = field(default_factory=time.monotonic)
 
@@ -98,7 +99,8 @@ class AgentConnection:
 
 @dataclass(frozen=True)
 class AgentRequest:
-    """A request of the agent. `query` starts with "?" or is empty; header names are lower case."""
+    """A request of the agent. `query` starts with "?" or is empty; header names are lower case. `data`: `body`, as
+    the gateway writes it."""
 
     dialect: Dialect
     query: str

@@ -21,14 +21,14 @@ from trialfleet_runner.gateway.answers import (
 from trialfleet_runner.gateway.conversations import Opening
 from trialfleet_runner.gateway.dialects import Body, Dialect, ToolCall, texts
 from trialfleet_runner.gateway.faults import error_text
+from trialfleet_runner.gateway.requests.gemini_fields import GEMINI
 
 _COUNTS = "usageMetadata"
 _MARK = re.compile(rb'["\\{}]')
-# Google reads both spellings of every field. Tools of other names run on its side.
-_CLIENT_TOOLS = ("functionDeclarations", "function_declarations", "computerUse", "computer_use")
+# Google reads both spellings of every field.
+_FUNCTIONS = ("functionDeclarations", "function_declarations")
 _CONFIGS = ("generationConfig", "generation_config")
 _CAPS = ("maxOutputTokens", "max_output_tokens")
-_CANDIDATES = ("candidateCount", "candidate_count")
 _STATUS = {
     "invalid_request_error": (400, "INVALID_ARGUMENT"),
     "authentication_error": (401, "UNAUTHENTICATED"),
@@ -127,6 +127,7 @@ def _ended(event: dict[str, Any]) -> bool:
 class Gemini(Dialect):
     """One request's form: `path` names the model and whether its answer streams; `events`: as SSE (`alt=sse`)."""
 
+    fields = GEMINI
     assembler = GeminiAssembler
 
     def __init__(self, path: str, model: str, *, stream: bool, events: bool) -> None:
@@ -174,22 +175,9 @@ class Gemini(Dialect):
                 break
             told += texts(objects(content.get("parts")))
         declared = (
-            one for tool in objects(body.get("tools")) for name in _CLIENT_TOOLS for one in objects(tool.get(name))
+            one for tool in objects(body.get("tools")) for name in _FUNCTIONS for one in objects(tool.get(name))
         )
         return Opening("\n".join(told), frozenset(str(one.get("name")) for one in declared))
-
-    def unmeasured(self, body: Body) -> str | None:
-        if body.get("cachedContent") or body.get("cached_content"):
-            return "content cached at the provider"
-        several = any(count(config, name) > 1 for config in _configs(body) for name in _CANDIDATES)
-        return "more than one candidate" if several else None
-
-    def remote(self, body: Body) -> str | None:
-        for tool in objects(body.get("tools")):
-            hosted = next((name for name in tool if name not in _CLIENT_TOOLS), None)
-            if hosted is not None:
-                return f"the provider-run tool {hosted!r}"
-        return "a file by address" if any(_by_address(part) for part in _parts(body)) else None
 
 
 def google_error(message: str, kind: str, code: int | None = None) -> Body:
@@ -210,18 +198,3 @@ def _capped(config: Body, tokens: int) -> Body:
 def _thinking(config: Body) -> int:
     thinking = mapping(config.get("thinkingConfig")) or mapping(config.get("thinking_config"))
     return count(thinking, "thinkingBudget") or count(thinking, "thinking_budget")
-
-
-def _parts(body: Body) -> Iterator[Body]:
-    """Every part of the request, those inside function responses included."""
-    system = [mapping(body.get(name)) for name in ("systemInstruction", "system_instruction")]
-    contents = objects(body.get("contents")) or [mapping(body.get("contents"))]
-    for content in system + contents:
-        for part in objects(content.get("parts")) or [mapping(content.get("parts"))]:
-            yield part
-            for name in ("functionResponse", "function_response"):
-                yield from objects(mapping(part.get(name)).get("parts"))
-
-
-def _by_address(part: Body) -> bool:
-    return "fileData" in part or "file_data" in part

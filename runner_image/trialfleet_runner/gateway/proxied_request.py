@@ -17,6 +17,7 @@ from trialfleet_runner.gateway.dialects import ToolCall
 from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.record import capped
+from trialfleet_runner.gateway.request_json import serialise_request
 from trialfleet_runner.gateway.upstream import (
     ProviderResponse,
     UpstreamRefusal,
@@ -240,7 +241,7 @@ def _text(error: Exception) -> str:
 
 def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) -> None:
     """Answer one model request: by the provider, or by saying why not. Raises `ClientGone`."""
-    forbidden = _forbidden(call)
+    forbidden = call.dialect.fields.problem(call.body, "", shared.permitted)
     if forbidden is not None:
         _refuse(shared, call, reply, forbidden, None)
         return
@@ -268,26 +269,15 @@ def _cost_of(call: AgentRequest, *, main: bool) -> RequestCost:
     )
 
 
-def _forbidden(call: AgentRequest) -> str | None:
-    if remote := call.dialect.remote(call.body):
-        return f"{remote} would reach the network from the provider's side"
-    if unmeasured := call.dialect.unmeasured(call.body):
-        return f"{unmeasured} would pass unmeasured"
-    return None
-
-
 def _prepared(call: AgentRequest, admitted: Reservation) -> bytes | None:
-    """The bytes to send: the agent's own unless something had to change; None: it cannot be cut."""
+    """The bytes to send: the request as it was read, unless something had to change; None: it cannot be cut."""
     body = call.dialect.prepared(call.body)
     if admitted.output_cap is not None:
         cut = call.dialect.with_cap(body, admitted.output_cap)
         if cut is None:
             return None
         body = cut
-    try:
-        return call.data if body is call.body else json.dumps(body).encode()
-    except RecursionError:
-        return None
+    return call.data if body is call.body else serialise_request(body)
 
 
 def _refuse(

@@ -7,14 +7,15 @@ import re
 
 from trialfleet_runner.gateway.dialects import DIALECTS, Dialect
 from trialfleet_runner.gateway.gemini import Gemini, google_error
+from trialfleet_runner.gateway.requests.gemini_fields import GEMINI_COUNTED
+from trialfleet_runner.gateway.requests.messages_fields import MESSAGES
+from trialfleet_runner.gateway.requests.shapes import Fields
 
 _GEMINI = re.compile(
     r"/v1(?:beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]{1,200}):(?P<method>generateContent|streamGenerateContent)"
 )
-_RELAYED = {
-    "POST": re.compile(r"/v1/messages/count_tokens|/v1(?:beta|alpha)?/models/[A-Za-z0-9._-]{1,200}:countTokens"),
-    "GET": re.compile(r"/v1(?:beta|alpha)?/models(?:/[A-Za-z0-9._:@-]{1,200})?"),
-}
+_GEMINI_COUNT = re.compile(r"/v1(?:beta|alpha)?/models/[A-Za-z0-9._-]{1,200}:countTokens")
+_MODELS = re.compile(r"/v1(?:beta|alpha)?/models(?:/[A-Za-z0-9._:@-]{1,200})?")
 _GOOGLE = re.compile(r"/v1(?:beta|alpha)/|/v1/models/[^/]*:[a-z]+[A-Z]")
 
 
@@ -31,9 +32,16 @@ def dialect_of(path: str, query: str) -> Dialect | None:
     return Gemini(path, found["model"], stream=stream, events=events)
 
 
-def relayed(method: str, path: str) -> bool:
-    """Whether a request that no model answers is passed through: lists of models, counts of tokens."""
-    return _RELAYED[method].fullmatch(path) is not None
+def lists_models(path: str) -> bool:
+    """Whether a GET of this path is passed through: the list of models, or one of it."""
+    return _MODELS.fullmatch(path) is not None
+
+
+def count_fields(path: str) -> Fields | None:
+    """What a request may have that counts tokens; None: no tokens are counted at this path."""
+    if path == "/v1/messages/count_tokens":
+        return MESSAGES
+    return GEMINI_COUNTED if _GEMINI_COUNT.fullmatch(path) else None
 
 
 def local_error(path: str, status: int, kind: str, message: str) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import http.client
-import json
 import re
 import socket
 from collections.abc import Callable
@@ -12,11 +11,17 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.proxied_request import serve
-from trialfleet_runner.gateway.routes import dialect_of, local_error, relayed, without_key
+from trialfleet_runner.gateway.request_json import MalformedRequest, parse_request, serialise_request
+from trialfleet_runner.gateway.routes import (
+    count_fields,
+    dialect_of,
+    lists_models,
+    local_error,
+    without_key,
+)
 from trialfleet_runner.gateway.upstream import UpstreamRefusal, passed_back
 
 MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
@@ -28,6 +33,16 @@ class _Refused(Exception):
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
         self.status, self.kind, self.message = status, kind, message
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The request's object, and the bytes that every parser reads as this object."""
+    try:
+        body = parse_request(data)
+        return body, serialise_request(body)
+    except (MalformedRequest, RecursionError) as error:
+        message = str(error) if isinstance(error, MalformedRequest) else "the body is nested too deeply"
+        raise _Refused(400, "invalid_request_error", f"trialfleet: {message}") from None
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -89,22 +104,19 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self, path: str, query: str, headers: dict[str, str]) -> None:
         data = self._body(headers)
-        if relayed("POST", path):
-            self._relay("POST", path + query, headers, data)
-            return
-        dialect = dialect_of(path, query)
-        if dialect is None:
+        counted, dialect = count_fields(path), dialect_of(path, query)
+        if counted is None and dialect is None:
             raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
-        try:
-            body = mapping(json.loads(data))
-        except (ValueError, RecursionError):
-            body = {}
-        if not body:
-            raise _Refused(400, "invalid_request_error", "trialfleet: the body is not a JSON object")
-        serve(self._shared, AgentRequest(dialect, query, headers, data, body), self._reply)
+        body, data = _read(data)
+        if dialect is not None:
+            serve(self._shared, AgentRequest(dialect, query, headers, data, body), self._reply)
+        elif counted is not None:
+            if problem := counted.problem(body, "", self._shared.permitted):
+                raise _Refused(400, "invalid_request_error", f"trialfleet: {problem}")
+            self._relay("POST", path + query, headers, data)
 
     def _get(self, path: str, query: str, headers: dict[str, str]) -> None:
-        if not relayed("GET", path):
+        if not lists_models(path):
             raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
         self._relay("GET", path + query, headers, None)
 

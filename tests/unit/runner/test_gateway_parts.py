@@ -151,51 +151,6 @@ def test_no_bytes_break_the_array_parser(chunks: list[bytes]) -> None:
 # --- dialects -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "found"),
-    [
-        ("/v1/messages", {"tools": [{"name": "Bash"}, {"type": "bash_20250124", "name": "bash"}]}, None),
-        ("/v1/messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "web_search"),
-        ("/v1/messages", {"tools": [{"type": "web_fetch_20250910", "name": "f"}]}, "web_fetch"),
-        ("/v1/messages", {"tools": [{"type": "code_execution_20250825", "name": "c"}]}, "code_execution"),
-        ("/v1/messages", {"mcp_servers": [{"url": "https://x"}]}, "MCP"),
-        (
-            "/v1/messages",
-            {"messages": [{"content": [{"type": "document", "source": {"type": "url", "url": "https://x"}}]}]},
-            "document",
-        ),
-        (
-            "/v1/messages",
-            {"messages": [{"content": [{"type": "tool_use", "input": {"source": {"type": "url"}}}]}]},
-            None,
-        ),
-        ("/v1/chat/completions", {"tools": [{"type": "function"}]}, None),
-        ("/v1/chat/completions", {"web_search_options": {}}, "web search"),
-        (
-            "/v1/chat/completions",
-            {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "https://x"}}]}]},
-            "image_url",
-        ),
-        (
-            "/v1/chat/completions",
-            {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}]}]},
-            None,
-        ),
-        ("/v1/responses", {"tools": [{"type": "web_search_preview"}]}, "web_search"),
-        ("/v1/responses", {"tools": [{"type": "namespace", "tools": [{"type": "function"}]}]}, None),
-        ("/v1/responses", {"tools": [{"type": "namespace", "tools": [{"type": "mcp"}]}]}, "'mcp'"),
-        ("/v1/responses", {"input": [{"type": "additional_tools", "tools": [{"type": "mcp"}]}]}, "'mcp'"),
-        ("/v1/responses", {"tools": [{"type": "function", "name": "x"}]}, None),
-        ("/v1/responses", {"input": [{"content": [{"type": "input_file", "file_url": "https://x"}]}]}, "file_url"),
-    ],
-)
-def test_what_would_make_the_provider_reach_out_is_seen(
-    path: str, body: dict[str, Any], found: str | None
-) -> None:
-    remote = DIALECTS[path].remote(body)
-    assert (remote is None) if found is None else (remote is not None and found in remote)
-
-
 OPENINGS = {
     "/v1/messages": {
         "system": "changes",

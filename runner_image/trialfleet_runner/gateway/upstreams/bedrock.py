@@ -13,7 +13,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.untrusted import json_object
+from trialfleet_ledger.untrusted import json_object, mapping
+from trialfleet_runner.gateway.request_json import serialise_request
+from trialfleet_runner.gateway.requests.messages_fields import FIRST_PARTY_HINTS, MESSAGES
 from trialfleet_runner.gateway.upstream import (
     Outgoing,
     ProviderResponse,
@@ -76,14 +78,14 @@ class Bedrock(Upstream):
         path = request.target.partition("?")[0]
         if path != "/v1/messages":
             raise UpstreamRefusal(f"Bedrock serves the Messages API only, not {path}")
-        body = json_object(request.data or b"")
+        body = mapping(MESSAGES.without(json_object(request.data or b""), FIRST_PARTY_HINTS))
         model, streamed = self._id(str(body.pop("model", ""))), body.pop("stream", False) is True
         betas = [one.strip() for one in request.headers.get("anthropic-beta", "").split(",")]
         body["anthropic_version"] = _VERSION
         if taken := [beta for beta in betas if beta.startswith(_BETAS)]:
             body["anthropic_beta"] = taken
         action = "invoke-with-response-stream" if streamed else "invoke"
-        target, data = f"{self.prefix}/model/{quote(model, safe='')}/{action}", json.dumps(body).encode()
+        target, data = f"{self.prefix}/model/{quote(model, safe='')}/{action}", serialise_request(body)
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         return Outgoing("POST", target, self._authorised(target, data, headers), data)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from trialfleet_ledger.untrusted import json_object
+from trialfleet_ledger.untrusted import json_object, mapping
+from trialfleet_runner.gateway.request_json import serialise_request
+from trialfleet_runner.gateway.requests.messages_fields import FIRST_PARTY_HINTS, MESSAGES
 from trialfleet_runner.gateway.upstream import Outgoing, Upstream, UpstreamRefusal
 from trialfleet_runner.gateway.upstreams.access_token import AccessToken
 
@@ -46,13 +47,14 @@ class Vertex(Upstream):
             return f"google/models/{model}", gemini["method"] + (gemini["query"] or ""), request.data
         if path not in ("/v1/messages", "/v1/messages/count_tokens"):
             raise UpstreamRefusal(f"Vertex AI serves the Messages API and Gemini's, not {path}")
-        body = json_object(request.data or b"") | {"anthropic_version": _VERSION}
+        known = mapping(MESSAGES.without(json_object(request.data or b""), FIRST_PARTY_HINTS))
+        body = known | {"anthropic_version": _VERSION}
         model = self._claude(str(body.get("model", "")))
         if path.endswith("count_tokens"):
-            return "anthropic/models/count-tokens", "rawPredict", json.dumps(body | {"model": model}).encode()
+            return "anthropic/models/count-tokens", "rawPredict", serialise_request(body | {"model": model})
         body.pop("model", None)
         method = "streamRawPredict" if body.get("stream") is True else "rawPredict"
-        return f"anthropic/models/{model}", method, json.dumps(body).encode()
+        return f"anthropic/models/{model}", method, serialise_request(body)
 
     def _claude(self, model: str) -> str:
         found = self.models.get(model) or _DATED.sub(r"@\1", model)

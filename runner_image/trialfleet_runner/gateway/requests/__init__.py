@@ -1,0 +1,1 @@
+"""Fields that requests may have, by API: what is not listed is refused."""

@@ -1,0 +1,183 @@
+"""Fields of OpenAI's Chat Completions and Responses APIs."""
+
+from __future__ import annotations
+
+from trialfleet_runner.gateway.requests.shapes import (
+    DATA_URL,
+    FLAG,
+    FREE,
+    INTEGER,
+    MODEL,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    ByType,
+    Fields,
+    Items,
+    OneOf,
+    Shape,
+    TextOr,
+    typed,
+)
+
+_STANDARD = OneOf(("auto", "default"))
+_FUNCTION: dict[str, Shape] = {"name": TEXT, "description": TEXT, "parameters": FREE, "strict": FLAG}
+_COMMON: dict[str, Shape] = {
+    "model": MODEL,
+    "stream": FLAG,
+    "stream_options": Fields({"include_usage": FLAG, "include_obfuscation": FLAG}),
+    "temperature": NUMBER,
+    "top_p": NUMBER,
+    "top_logprobs": INTEGER,
+    "parallel_tool_calls": FLAG,
+    "store": FLAG,
+    "metadata": FREE,
+    "user": TEXT,
+    "safety_identifier": TEXT,
+    "prompt_cache_key": TEXT,
+    "prompt_cache_retention": TEXT,
+    "service_tier": _STANDARD,
+}
+
+_CACHE = typed(ttl=TEXT)
+_PARTS = ByType(
+    {
+        "text": typed(text=TEXT, cache_control=_CACHE),
+        "refusal": typed(refusal=TEXT),
+        "image_url": typed(image_url=Fields({"url": DATA_URL, "detail": TEXT}), cache_control=_CACHE),
+        "file": typed(file=Fields({"file_data": TEXT, "filename": TEXT})),
+    }
+)
+_CALL = typed(
+    id=TEXT,
+    index=INTEGER,
+    function=Fields({"name": TEXT, "arguments": TEXT}),
+    custom=Fields({"name": TEXT, "input": TEXT}),
+    extra_content=FREE,
+    cache_control=_CACHE,
+)
+_THOUGHTS = dict.fromkeys(
+    (
+        "reasoning_content",
+        "reasoning_details",
+        "reasoning_opaque",
+        "reasoning_text",
+        "reasoning",
+        "thinking_blocks",
+    ),
+    FREE,
+)
+CHAT = Fields(
+    {
+        **_COMMON,
+        "messages": Items(
+            Fields(
+                {
+                    "role": OneOf(("system", "developer", "user", "assistant", "tool")),
+                    "content": TextOr(Items(_PARTS)),
+                    "name": TEXT,
+                    "refusal": TEXT,
+                    "tool_calls": Items(_CALL),
+                    "tool_call_id": TEXT,
+                    "provider_specific_fields": FREE,
+                    "cache_control": _CACHE,
+                    **_THOUGHTS,
+                }
+            )
+        ),
+        "tools": Items(
+            ByType(
+                {
+                    "function": typed(function=Fields(_FUNCTION), cache_control=_CACHE),
+                    "custom": typed(custom=Fields({"name": TEXT, "description": TEXT, "format": FREE})),
+                }
+            )
+        ),
+        "tool_choice": TextOr(typed(function=FREE, custom=FREE)),
+        "max_tokens": INTEGER,
+        "max_completion_tokens": INTEGER,
+        "n": OneOf((1,)),
+        "top_k": INTEGER,
+        "min_p": NUMBER,
+        "stop": TextOr(TEXTS),
+        "seed": INTEGER,
+        "presence_penalty": NUMBER,
+        "frequency_penalty": NUMBER,
+        "repetition_penalty": NUMBER,
+        "logit_bias": FREE,
+        "logprobs": FLAG,
+        "response_format": typed(json_schema=FREE),
+        "reasoning_effort": TEXT,
+        "verbosity": TEXT,
+        "modalities": Items(OneOf(("text",))),
+    }
+)
+
+_INPUT_PARTS: dict[str, Fields] = {
+    "input_text": typed(text=TEXT),
+    "output_text": typed(text=TEXT, annotations=FREE, logprobs=FREE),
+    "refusal": typed(refusal=TEXT),
+    "input_image": typed(image_url=DATA_URL, detail=TEXT),
+    "input_file": typed(file_data=TEXT, filename=TEXT, detail=TEXT),
+    "text": typed(text=TEXT),
+    "summary_text": typed(text=TEXT),
+    "reasoning_text": typed(text=TEXT),
+    "encrypted_content": typed(encrypted_content=TEXT),
+}
+_CONTENT = TextOr(Items(ByType(_INPUT_PARTS)))
+_ITEM: dict[str, Shape] = {"id": TEXT, "status": TEXT, "call_id": TEXT, "namespace": TEXT, "metadata": FREE}
+_LOCAL = ByType({"local": typed(skills=OneOf(()))})
+_LEAF_TOOLS = {
+    "function": typed(**_FUNCTION, defer_loading=FLAG, output_schema=FREE),
+    "custom": typed(name=TEXT, description=TEXT, format=FREE, defer_loading=FLAG),
+}
+_TOOLS = Items(
+    ByType(  # those that the agent runs itself
+        {
+            **_LEAF_TOOLS,
+            "namespace": typed(name=TEXT, description=TEXT, tools=Items(ByType(_LEAF_TOOLS))),
+            "local_shell": typed(),
+            "shell": Fields({"type": TEXT, "environment": _LOCAL}),
+            "apply_patch": typed(),
+            "tool_search": typed(execution=OneOf(("client",)), description=TEXT, parameters=FREE),
+        }
+    )
+)
+_ITEMS = ByType(
+    {
+        "message": typed(role=TEXT, content=_CONTENT, phase=TEXT, end_turn=FLAG, **_ITEM),
+        "reasoning": typed(summary=_CONTENT, content=_CONTENT, encrypted_content=TEXT, **_ITEM),
+        "function_call": typed(name=TEXT, arguments=TEXT, **_ITEM),
+        "function_call_output": typed(output=_CONTENT, name=TEXT, **_ITEM),
+        "custom_tool_call": typed(name=TEXT, input=TEXT, **_ITEM),
+        "custom_tool_call_output": typed(output=_CONTENT, name=TEXT, **_ITEM),
+        "local_shell_call": typed(action=FREE, **_ITEM),
+        "local_shell_call_output": typed(output=TEXT, **_ITEM),
+        "shell_call": typed(action=FREE, environment=_LOCAL, **_ITEM),
+        "shell_call_output": typed(output=FREE, max_output_length=INTEGER, **_ITEM),
+        "apply_patch_call": typed(operation=FREE, **_ITEM),
+        "apply_patch_call_output": typed(output=TEXT, **_ITEM),
+        "tool_search_call": typed(execution=OneOf(("client",)), arguments=FREE, **_ITEM),
+        "tool_search_output": typed(execution=OneOf(("client",)), tools=_TOOLS, **_ITEM),
+        "additional_tools": typed(role=TEXT, tools=_TOOLS, **_ITEM),
+    },
+    default="message",
+)
+RESPONSES = Fields(
+    {
+        **_COMMON,
+        "input": TextOr(Items(_ITEMS)),
+        "instructions": TEXT,
+        "tools": _TOOLS,
+        "tool_choice": TextOr(typed(name=TEXT, mode=TEXT, tools=FREE)),
+        "max_output_tokens": INTEGER,
+        "reasoning": Fields({"effort": TEXT, "summary": TEXT, "generate_summary": TEXT, "context": TEXT}),
+        "text": Fields(
+            {"verbosity": TEXT, "format": typed(name=TEXT, schema=FREE, strict=FLAG, description=TEXT)}
+        ),
+        "include": Items(OneOf(("reasoning.encrypted_content", "message.output_text.logprobs"))),
+        "truncation": TEXT,
+        "client_metadata": FREE,
+        "background": OneOf((False,)),
+    }
+)
