@@ -52,7 +52,7 @@ class GeminiHandler(ScriptedHandler):
         """One chunk per part, then the end; counts grow."""
         chunks = []
         for part in message["candidates"][0]["content"]["parts"]:
-            prompt = {"promptTokenCount": message["usageMetadata"]["promptTokenCount"]}
+            prompt = {"promptTokenCount": message["usageMetadata"].get("promptTokenCount", 0)}
             content = {"content": {"role": "model", "parts": [part]}, "index": 0}
             chunks.append({**message, "candidates": [content], "usageMetadata": prompt})
         end = {"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP", "index": 0}

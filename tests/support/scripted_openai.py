@@ -59,6 +59,11 @@ class OpenAIHandler(ScriptedHandler):
         head = {"id": f"chatcmpl_{number:06}", "object": "chat.completion", "model": model}
         return {**head, "choices": [choice], "usage": counts}
 
+    counted = False  # the last request asked for counts in the stream
+
+    def _opening(self, text: str, request: Request, number: int) -> list[bytes]:
+        return super()._opening(text, request, number)[:2]  # the third event ends an answer of Chat Completions
+
     def pieces(self, message: dict[str, Any]) -> list[bytes]:
         events = _response_events(message) if "output" in message else _chat_events(message, counted=self.counted)
         ending = [] if "output" in message else [b"data: [DONE]\n\n"]

@@ -65,6 +65,10 @@ class VertexHandler(ScriptedHandler):
         asked = Request(request.path, request.headers, {"model": model})
         return MessagesHandler.message(self, reply, asked, number)  # type: ignore[arg-type]
 
+    def _opening(self, text: str, request: Request, number: int) -> list[bytes]:
+        words = super()._opening(text, request, number)
+        return words[:1] if "/google/" in request.path else words  # Gemini's second event ends the answer
+
     def pieces(self, message: dict[str, Any]) -> list[bytes]:
         spoken = GeminiHandler if "candidates" in message else MessagesHandler
         return spoken.pieces(self, message)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 from trialfleet_ledger.token_usage import TokenUsage, messages_usage, openai_usage
 from trialfleet_ledger.untrusted import mapping, objects
+from trialfleet_runner.gateway.canary import strings
 from trialfleet_runner.gateway.faults import error_text
 
 MAX_EVENT_BYTES = 32 * 2**20
@@ -82,6 +83,11 @@ class ModelAnswer:
     usage: TokenUsage | None = None
     error: str | None = None
     streamed_chars: int = 0
+
+    @property
+    def chars(self) -> int:
+        """Length of what was generated; of an answer that came whole, of all its text."""
+        return self.streamed_chars or sum(map(len, strings(self.body)))
 
     @property
     def id(self) -> str | None:
@@ -223,6 +229,8 @@ class ChatAssembler(Assembler):
         self.usage = mapping(event.get("usage")) or self.usage
         for choice in objects(event.get("choices"))[:1]:
             delta = mapping(choice.get("delta"))
+            for thought in ("reasoning_content", "reasoning"):
+                self.chars += len(delta[thought]) if isinstance(delta.get(thought), str) else 0
             if isinstance(delta.get("content"), str):
                 self.text.append(delta["content"])
                 self.chars += len(delta["content"])

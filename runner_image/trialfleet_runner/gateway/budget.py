@@ -15,6 +15,7 @@ from trialfleet_runner.gateway.conversations import Conversations, Opening
 _TOKENS_PER_BYTE = 1 / 3  # of a request's JSON, until an answer has shown better; text has about 1/4
 _MARGIN = 1.1
 _UNSTATED_CAP = 32_768  # output tokens of a request that states no limit, where a budget needs one
+_LEAST_TOKENS_PER_BYTE = 0.2  # images have fewer; the text that follows one does not
 _USEFUL_OUTPUT = 256  # a request cut below this is refused instead
 
 
@@ -22,7 +23,9 @@ _USEFUL_OUTPUT = 256  # a request cut below this is refused instead
 class TrialBudget:
     """Limits of one trial; None: no limit.
 
-    Turns end at exactly `max_turns`; helpers of the agent's program that offer tools may ask as often again.
+    Turns end at exactly `max_turns`; helpers of the agent's program that offer tools may ask as often again. All
+    requests together, of any kind and to any model, end at `max_requests`; one that the provider failed is not
+    counted.
     Money is hard: before a request is forwarded its worst case (all of it written to the cache, all of its
     allowed output) is set aside; where that does not fit, its output limit is lowered, and where that is not
     possible it is refused.
@@ -31,16 +34,30 @@ class TrialBudget:
     max_turns: int | None = None
     max_cost_usd: float | None = None
 
+    @property
+    def max_requests(self) -> int | None:
+        """
+        >>> TrialBudget(max_turns=2).max_requests
+        48
+        """
+        return None if self.max_turns is None else 4 * self.max_turns + 40
+
 
 @dataclass(frozen=True)
 class RequestCost:
-    """A request, as far as the budget cares. `output_cap`: None when the request states none."""
+    """A request, as far as the budget cares. `output_cap`: None when the request states none. `cached_1h`: it may
+    write to the cache for an hour."""
 
     model: str
     main: bool  # asks the main model
     opening: Opening
     bytes: int
     output_cap: int | None
+    cached_1h: bool = False
+
+    def sent(self, tokens: int) -> TokenUsage:
+        """The dearest way in which these tokens can be billed."""
+        return TokenUsage(cache_write=tokens, cache_write_1h=tokens if self.cached_1h else 0)
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,10 @@ class Spent:
     """What a trial has spent, and what requests in flight hold."""
 
     usage: TokenUsage = field(default_factory=TokenUsage)
-    estimated: int = 0  # output tokens of interrupted answers that no count came for
+    estimated: int = 0  # output tokens that no count came for
+    estimated_input: int = 0  # the same of requests
+    estimates: int = 0  # answers whose charge is in part an estimate
+    requests: int = 0  # settled ones that count towards `max_requests`
     usd: float = 0.0
     unpriced: bool = False
     turns: int = 0
@@ -138,7 +158,11 @@ class BudgetLedger:
 
     def _judge(self, asked: RequestCost, turn: bool, price: Price | None) -> Reservation | RequestRefused | None:
         """None: wait until a request in flight is settled and its unused part is free again."""
-        spent, limit = self._spent, self._budget.max_turns
+        spent, limit, most = self._spent, self._budget.max_turns, self._budget.max_requests
+        if most is not None and spent.requests + spent.in_flight >= most:
+            if spent.requests < most:
+                return None
+            return RequestRefused("max_turns", f"the trial's {most} requests (4 × max_turns + 40) are spent")
         if limit is not None and turn and spent.turns + spent.held_turns >= limit:
             if spent.turns < limit:
                 return None
@@ -155,18 +179,18 @@ class BudgetLedger:
         sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
         price = price.at(sent)
         wanted = asked.output_cap or _UNSTATED_CAP
-        room = self._room(max_usd, sent, price)
+        room = self._room(max_usd, asked.sent(sent), price)
         if room < wanted and self._spent.in_flight:
             return None
         if room < min(wanted, _USEFUL_OUTPUT):
             return RequestRefused("cost", "the trial's money is spent")
         cap = min(wanted, room)
-        usd = price.usd(TokenUsage(cache_write=sent, output=cap))
+        usd = price.usd(asked.sent(sent) + TokenUsage(output=cap))
         return Reservation(asked, turn, None if cap == asked.output_cap else cap, usd)
 
-    def _room(self, limit_usd: float, sent: int, price: Price) -> int:
+    def _room(self, limit_usd: float, sent: TokenUsage, price: Price) -> int:
         """Output tokens that the money would still pay for."""
-        left = limit_usd - self._spent.usd - self._spent.held_usd - price.usd(TokenUsage(cache_write=sent))
+        left = limit_usd - self._spent.usd - self._spent.held_usd - price.usd(sent)
         return int(left / price.usd(TokenUsage(output=1))) if price.output else 2**62
 
     def _hold(self, answer: Reservation | RequestRefused) -> Reservation | RequestRefused:
@@ -184,13 +208,20 @@ class BudgetLedger:
         *,
         estimated: int = 0,
         answered: bool,
+        read: bool | None = None,
+        counted: bool = True,
         calls: Sequence[object] = (),
     ) -> int | None:
-        """What it really was; returns the number of its turn, from 1, when it was one. `usage` None with
-        `estimated` output tokens: cut before counts came. `calls`: inputs of the tools that the answer calls."""
+        """What it really was; returns the number of its turn, from 1, when it was one.
+
+        `usage` None, or with nothing sent, although the model has `read` the request (None: if `answered`): the
+        tokens sent are estimated. `estimated`: output tokens beyond those of `usage`. `counted`: towards
+        `max_requests`. `calls`: inputs of the tools that the answer calls."""
         asked = admitted.asked
         price = price_of(asked.model, self._prices)
         with self._changed:
+            unsaid = (answered if read is None else read) and not (usage and usage.read)
+            sent = int(asked.bytes * self._tokens_per_byte) + 1 if unsaid else 0
             spent = self._spent
             spent.held_turns -= admitted.turn
             spent.held_usd -= admitted.usd
@@ -201,12 +232,15 @@ class BudgetLedger:
                 self._conversations.answered(asked.opening, calls)
             if answered and not asked.main and asked.opening.tools:
                 spent.others.add(asked.model)
+            spent.requests += counted
             spent.estimated += estimated
-            charged = (usage or TokenUsage()) + TokenUsage(output=estimated)
+            spent.estimated_input += sent
+            spent.estimates += bool(estimated or sent)
+            charged = (usage or TokenUsage()) + TokenUsage(input=sent, output=estimated)
             if usage is not None:
                 spent.usage += usage
                 if asked.bytes and usage.read:
-                    self._tokens_per_byte = max(0.05, usage.read / asked.bytes)
+                    self._tokens_per_byte = max(_LEAST_TOKENS_PER_BYTE, usage.read / asked.bytes)
             if price is not None:
                 spent.usd += price.usd(charged)
             elif charged.total:

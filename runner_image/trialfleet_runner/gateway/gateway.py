@@ -105,6 +105,8 @@ class Gateway:
             side_requests=tally.answered - spent.turns,
             **spent.usage.by_kind(),
             estimated_output_tokens=spent.estimated,
+            estimated_input_tokens=spent.estimated_input,
+            estimated_answers=spent.estimates,
             cost_usd=spent.cost_usd,
             prices_as_of=PRICES_AS_OF,
             models=tuple(sorted(tally.models)),

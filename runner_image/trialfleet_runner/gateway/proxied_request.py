@@ -40,7 +40,8 @@ class ProxiedRequest:
         self.started = of.clock()
         self.usage: TokenUsage | None = None
         self.estimated = 0
-        self.answered = self.settled = False
+        self.answered = self.read = self.settled = False
+        self.counted = True  # towards the cap on requests
 
     def run(self) -> None:
         sighting = look(self.call.body, self.of.canaries)
@@ -71,6 +72,8 @@ class ProxiedRequest:
             self.usage,
             estimated=self.estimated,
             answered=self.answered,
+            read=self.read,
+            counted=self.counted,
             calls=[call.input for call in calls],
         )
 
@@ -100,7 +103,11 @@ class ProxiedRequest:
                 assembler.feed(chunk)
                 self.reply.send(chunk)
         except ClientGone:
-            self._interrupted(assembler.answer())
+            answer = assembler.answer()
+            if answer.complete:
+                self._complete(answer, response.status)
+            else:
+                self._interrupted(answer)
             return
         answer = assembler.answer()
         if self.of.line.closed and not answer.complete:
@@ -140,6 +147,7 @@ class ProxiedRequest:
     def _unreachable(self, error: Exception) -> None:
         """No answer, or a whole one that broke off before anything of it was passed on."""
         if self.of.line.closed:
+            self.read = not isinstance(error, ConnectionAbortedError)
             self.of.tally.hung_up()
             self.reply.abort()
             return
@@ -147,7 +155,15 @@ class ProxiedRequest:
         self._local_error(502, "the model provider does not answer")
 
     def _complete(self, answer: ModelAnswer, status: int) -> None:
-        self.usage, self.answered = answer.usage, True
+        self._charge(answer)
+        self._succeed(answer)
+        calls = self.call.dialect.calls(answer.body)
+        turn = self._settle(calls)
+        self._note(answer, turn, calls)
+        self._record(status, answer, turn, None)
+
+    def _succeed(self, answer: ModelAnswer) -> None:
+        self.answered = self.read = True
         self.of.tally.succeeded(
             self.of.clock(),
             chain=self.call.chain,
@@ -155,21 +171,24 @@ class ProxiedRequest:
             main=self.admitted.asked.main,
             answer=answer,
         )
-        calls = self.call.dialect.calls(answer.body)
-        turn = self._settle(calls)
-        self._note(answer, turn, calls)
-        self._record(status, answer, turn, None)
 
     def _interrupted(self, answer: ModelAnswer) -> None:
+        """The agent or the runner hung up. With the first words the model has answered: what follows is not needed
+        for a turn."""
         self._charge(answer)
-        self._settle()
+        self.read = True
+        if answer.streamed_chars:
+            self._succeed(answer)
+        turn = self._settle(self.call.dialect.calls(answer.body))
         self.of.tally.hung_up()
-        self._record(None, answer, None, "interrupted")
+        self._record(None, answer, turn, "interrupted")
 
     def _failed(self, status: int | None, found: Fault, message: str, answer: ModelAnswer | None) -> None:
         message = self.of.bodies.redact(message)
         if answer is not None:
             self._charge(answer)
+            self.read = answer.usage is not None or answer.streamed_chars > 0
+        self.counted = self.read or found is Fault.REQUEST
         self._settle()
         if found is Fault.REQUEST:
             self.of.tally.declined(chain=self.call.chain, started=self.started, main=self.admitted.asked.main)
@@ -185,10 +204,11 @@ class ProxiedRequest:
         self._record(status, answer, None, message)
 
     def _charge(self, answer: ModelAnswer) -> None:
-        """A cut answer: what was counted, and an estimate of the output that was not."""
+        """What was counted, and of an answer that was cut or came without counts an estimate of its output."""
         self.usage = answer.usage
         counted = answer.usage.output if answer.usage else 0
-        self.estimated = max(0, math.ceil(answer.streamed_chars / _CHARS_PER_TOKEN) - counted)
+        if not (answer.complete and counted):
+            self.estimated = max(0, math.ceil(answer.chars / _CHARS_PER_TOKEN) - counted)
 
     def _note(self, answer: ModelAnswer, turn: int | None, calls: list[ToolCall]) -> None:
         """One line per complete answer, which joins an agent's output with measured counts and times."""
@@ -252,7 +272,7 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
         if prepared is not None:
             ProxiedRequest(shared, call, prepared, admitted, reply).run()
             return
-        shared.account.settle(admitted, None, answered=False)
+        shared.account.settle(admitted, None, answered=False, counted=False)
         admitted = RequestRefused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")
     if admitted.kind == "unpriced" and asked.main:
         shared.halt(admitted.message)
@@ -266,6 +286,7 @@ def _cost_of(call: AgentRequest, *, main: bool) -> RequestCost:
         opening=call.dialect.opening(call.body),
         bytes=len(call.data),
         output_cap=call.dialect.output_cap(call.body),
+        cached_1h=b'"1h"' in call.data,
     )
 
 

@@ -29,12 +29,13 @@ class GatewayReport(Frozen):
 
     `received`: model requests that came with the token, refused and malformed ones included: what tells an agent
     that never began from one that failed. `requests`: those that were forwarded; `answered`: those that came back
-    whole. `turns`: answered requests to the main model that belong to the agent's loop or to a sub-agent that the
-    model started; which these are is decided by conversation (`Conversations`). `side_requests`: the other
-    answered ones (titles, probes, the program's own helpers, sub-agents on smaller models); their tokens and cost
-    are counted too. Token kinds do not overlap. `cost_usd`: None when a model without a known price answered.
-    `estimated_output_tokens`: of answers cut before the provider's count came; not in `output_tokens`, but charged
-    to budget and cost."""
+    whole, or that were left after their first words. `turns`: answered requests to the main model
+    that belong to the agent's loop or to a sub-agent that the model started; which these are is decided by
+    conversation (`Conversations`). `side_requests`: the other answered ones (titles, probes, the program's own
+    helpers, sub-agents on smaller models); their tokens and cost are counted too. Token kinds do not overlap.
+    `cost_usd`: None when a model without a known price answered. `estimated_input_tokens`,
+    `estimated_output_tokens`: of `estimated_answers` answers that were left before the provider's count came, or
+    that it did not count; not in `input_tokens` and `output_tokens`, but charged to budget and cost."""
 
     received: int
     requests: int
@@ -46,6 +47,8 @@ class GatewayReport(Frozen):
     cache_read_tokens: int
     cache_write_tokens: int
     estimated_output_tokens: int
+    estimated_input_tokens: int = 0
+    estimated_answers: int = 0
     cost_usd: float | None
     prices_as_of: str
     models: tuple[str, ...]  # as answered, sorted
