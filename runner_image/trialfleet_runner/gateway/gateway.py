@@ -14,6 +14,7 @@ from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.gateway_context import GatewayContext
 from trialfleet_runner.gateway.listener import Listener, loopback_socket, unix_socket
 from trialfleet_runner.gateway.record import JsonLinesFile
+from trialfleet_runner.gateway.redaction import KeyRedaction
 from trialfleet_runner.gateway.server import Handler
 from trialfleet_runner.gateway.tally import GatewayReport, RequestTally, Throttle
 from trialfleet_runner.gateway.upstream import Upstream, UpstreamConnections
@@ -67,6 +68,7 @@ class Gateway:
             canaries=canaries,
             bodies=JsonLinesFile(record / "model.jsonl", hidden),
             answers=JsonLinesFile(record / "answers.jsonl", hidden),
+            keys=KeyRedaction(upstream.secrets),
             permitted=frozenset(fields),
         )
         upstream.watch(shared.hide)

@@ -16,6 +16,7 @@ from trialfleet_runner.gateway.dialects import Dialect
 from trialfleet_runner.gateway.faults import Fault
 from trialfleet_runner.gateway.listener import Room
 from trialfleet_runner.gateway.record import JsonLinesFile
+from trialfleet_runner.gateway.redaction import KeyRedaction
 from trialfleet_runner.gateway.tally import RequestTally
 from trialfleet_runner.gateway.upstream import UpstreamConnections
 
@@ -30,6 +31,7 @@ class GatewayContext:
     canaries: Canaries
     bodies: JsonLinesFile
     answers: JsonLinesFile
+    keys: KeyRedaction
     permitted: frozenset[str] = frozenset()  # fields of requests that pass although no API's list has them
     room: Room = field(default_factory=Room)
     opened: float = field(default_factory=time.monotonic)
@@ -39,7 +41,8 @@ class GatewayContext:
         return time.monotonic() - self.opened
 
     def hide(self, secret: str) -> None:
-        """Keep this out of everything that is recorded."""
+        """Keep this out of everything that is recorded and out of what the agent gets."""
+        self.keys.hide(secret)
         self.bodies.hide(secret)
         self.answers.hide(secret)
 

@@ -17,6 +17,7 @@ from trialfleet_runner.gateway.dialects import ToolCall
 from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.record import capped
+from trialfleet_runner.gateway.redaction import StreamRedaction
 from trialfleet_runner.gateway.request_json import serialise_request
 from trialfleet_runner.gateway.upstream import (
     ProviderResponse,
@@ -90,8 +91,9 @@ class ProxiedRequest:
 
     def _stream(self, response: ProviderResponse, assembler: Assembler) -> None:
         broken: str | None = None
+        redaction = StreamRedaction(self.of.keys)
         try:
-            self.reply.start(response.status, passed_back(response.getheaders()), None)
+            self.reply.start(response.status, self._headers(response), None)
             while True:
                 try:
                     chunk = response.read1(_CHUNK)
@@ -101,7 +103,8 @@ class ProxiedRequest:
                 if not chunk:
                     break
                 assembler.feed(chunk)
-                self.reply.send(chunk)
+                self.reply.send(redaction.feed(chunk))
+            self.reply.send(redaction.end())
         except ClientGone:
             answer = assembler.answer()
             if answer.complete:
@@ -239,10 +242,13 @@ class ProxiedRequest:
 
     def _pass(self, response: ProviderResponse, data: bytes, retry_after: int | None = None) -> None:
         """`retry_after`: seconds that the body asks for; a header of the provider comes first."""
-        safe = self.of.bodies.redact(data.decode(errors="replace")).encode()
+        safe = self.of.keys.whole(data)
         asked = {} if retry_after is None else {"retry-after": str(retry_after)}
-        headers = asked | passed_back(response.getheaders())
+        headers = asked | self._headers(response)
         self._quietly(lambda: self.reply.whole(response.status, headers, safe))
+
+    def _headers(self, response: ProviderResponse) -> dict[str, str]:
+        return self.of.keys.headers(passed_back(response.getheaders()))
 
     def _local_error(self, status: int, message: str) -> None:
         body = self.call.dialect.refusal(f"trialfleet: {message}", "api_error")

@@ -20,7 +20,7 @@ class JsonLinesFile:
 
     def __init__(self, path: Path, secrets: tuple[str, ...], *, limit: int = FILE_BYTES) -> None:
         self._path, self._limit = path, limit
-        self._secrets = _forms(secrets)
+        self._secrets = secret_forms(secrets)
         self._size = self._missing = 0
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ class JsonLinesFile:
 
     def hide(self, secret: str) -> None:
         """From now on this one too."""
-        self._secrets = _forms((*self._secrets, secret))
+        self._secrets = secret_forms((*self._secrets, secret))
 
     def write(self, row: dict[str, Any]) -> None:
         try:
@@ -56,7 +56,7 @@ class JsonLinesFile:
                 self._file.close()
 
 
-def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
+def secret_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
     """Each secret, plain and in JSON's escaped form; the longest first."""
     forms = {form for secret in secrets if secret for form in (secret, json.dumps(secret)[1:-1])}
     return tuple(sorted(forms, key=len, reverse=True))
