@@ -1,19 +1,22 @@
-"""List prices, as data with a date. A campaign may override or add; an unknown model has no cost, never 0."""
+"""List prices, as data with a date. A campaign may override or add; an unknown model has no cost, never 0.
+
+The list is price_list.json, which `python -m trialfleet_ledger.price_refresh` writes.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.token_usage import TokenUsage
 
-# Sources: platform.claude.com/docs/en/about-claude/pricing, platform.openai.com/docs/pricing,
-# ai.google.dev/gemini-api/docs/pricing. Bedrock's and Vertex AI's global prices are the same.
-PRICES_AS_OF = "2026-11-01"  # of every list below
+PRICE_LIST = Path(__file__).with_name("price_list.json")
+STANDARD_TIERS = frozenset({"auto", "default", "standard", "standard_only"})  # service tiers at the list's price
 
 
 class LongPrompt(Frozen):
@@ -26,7 +29,8 @@ class LongPrompt(Frozen):
 
 
 class Price(Frozen):
-    """US dollars per million tokens. Batch and regional surcharges are not in it."""
+    """US dollars per million tokens. Batch and regional surcharges are not in it. `tiers`: service tier -> factor
+    on every price."""
 
     input: float
     output: float
@@ -34,6 +38,28 @@ class Price(Frozen):
     cache_write: float
     cache_write_1h: float
     long_prompt: LongPrompt | None = None
+    tiers: dict[str, float] = Field(default_factory=dict[str, float])
+
+    def in_tier(self, tier: str | None) -> Price | None:
+        """The price in a service tier (None: the standard one); None: the tier has no known price.
+
+        >>> PRICES["gpt-5.4"].in_tier("priority").output
+        30.0
+        """
+        if tier is None or tier in STANDARD_TIERS:
+            return self
+        factor, long = self.tiers.get(tier), self.long_prompt
+        if factor is None:
+            return None
+        return Price(
+            input=self.input * factor,
+            output=self.output * factor,
+            cache_read=self.cache_read * factor,
+            cache_write=self.cache_write * factor,
+            cache_write_1h=self.cache_write_1h * factor,
+            long_prompt=long
+            and LongPrompt(above=long.above, input=long.input * factor, output=long.output * factor),
+        )
 
     def at(self, prompt: int) -> Price:
         """The price of an answer to a prompt of so many tokens."""
@@ -65,68 +91,22 @@ class Price(Frozen):
         ) / 1e6
 
 
-def _claude(input: float, output: float, *, cache_read: float | None = None) -> Price:
-    """Anthropic's multipliers: write 1.25, write for an hour 2, read 0.1 unless the page says otherwise."""
-    return Price(
-        input=input,
-        output=output,
-        cache_read=input / 10 if cache_read is None else cache_read,
-        cache_write=input * 1.25,
-        cache_write_1h=input * 2,
-    )
+class PriceList(Frozen):
+    """`as_of`: date, YYYY-MM-DD, on which the prices held; `source`: where they are from."""
+
+    as_of: str
+    source: str
+    models: dict[str, Price]
 
 
-def _openai(input: float, output: float, cache_read: float) -> Price:
-    """Writing to the cache costs nothing extra."""
-    return Price(input=input, output=output, cache_read=cache_read, cache_write=input, cache_write_1h=input)
+def read_price_list(path: Path = PRICE_LIST) -> PriceList:
+    """The list of this file, or of another in its form."""
+    return PriceList.model_validate_json(path.read_bytes())
 
 
-def _gemini(input: float, output: float, *, long: tuple[float, float] | None = None) -> Price:
-    """Cached tokens cost a tenth, caching itself nothing. `long`: input and output above 200,000 tokens."""
-    price = _openai(input, output, input / 10)
-    if long is None:
-        return price
-    return price.model_copy(update={"long_prompt": LongPrompt(above=200_000, input=long[0], output=long[1])})
-
-
-PRICES: dict[str, Price] = {
-    "claude-fable-5-1": _claude(10, 50, cache_read=0.25),
-    "claude-fable-5": _claude(10, 50),
-    "claude-opus-5": _claude(5, 25),
-    "claude-opus-4-8": _claude(5, 25),
-    "claude-opus-4-7": _claude(5, 25),
-    "claude-opus-4-6": _claude(5, 25),
-    "claude-opus-4-5": _claude(5, 25),
-    "claude-opus-4-1": _claude(15, 75),
-    "claude-opus-4": _claude(15, 75),
-    "claude-sonnet-5": _claude(2, 10),
-    "claude-sonnet-4-6": _claude(3, 15),
-    "claude-sonnet-4-5": _claude(3, 15),
-    "claude-sonnet-4": _claude(3, 15),
-    "claude-haiku-4-5": _claude(1, 5),
-    "claude-3-5-haiku": _claude(0.8, 4),
-    "gpt-5.4": _openai(2.5, 15, 0.25),
-    "gpt-5.4-mini": _openai(0.75, 4.5, 0.075),
-    "gpt-5.3-codex": _openai(1.75, 14, 0.175),
-    "gpt-5.2": _openai(1.75, 14, 0.175),
-    "gpt-5.2-codex": _openai(1.75, 14, 0.175),
-    "gpt-5.1": _openai(1.25, 10, 0.125),
-    "gpt-5.1-codex": _openai(1.25, 10, 0.125),
-    "gpt-5.1-codex-mini": _openai(0.25, 2, 0.025),
-    "gpt-5": _openai(1.25, 10, 0.125),
-    "gpt-5-codex": _openai(1.25, 10, 0.125),
-    "gpt-5-mini": _openai(0.25, 2, 0.025),
-    "gpt-4.1": _openai(2, 8, 0.5),
-    "gpt-4.1-mini": _openai(0.4, 1.6, 0.1),
-    "gemini-3.5-flash": _gemini(1.5, 9),
-    "gemini-3.1-pro": _gemini(2, 12, long=(4, 18)),
-    "gemini-3.1-flash-lite": _gemini(0.25, 1.5),
-    "gemini-3-pro": _gemini(2, 12, long=(4, 18)),
-    "gemini-3-flash": _gemini(0.5, 3),
-    "gemini-2.5-pro": _gemini(1.25, 10, long=(2.5, 15)),
-    "gemini-2.5-flash": _gemini(0.3, 2.5),
-    "gemini-2.5-flash-lite": _gemini(0.1, 0.4),
-}
+_LIST = read_price_list()
+PRICES_AS_OF = _LIST.as_of
+PRICES: dict[str, Price] = _LIST.models
 
 _BEDROCK_VENDOR = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic\.")
 _BEDROCK_VERSION = re.compile(r"-v\d+(?::\d+)?$")

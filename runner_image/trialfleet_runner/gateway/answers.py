@@ -97,6 +97,11 @@ class ModelAnswer:
     def model(self) -> str | None:
         return self._text("model") or self._text("modelVersion")
 
+    @property
+    def tier(self) -> str | None:
+        """The service tier that served it, where the API says so."""
+        return self._text("service_tier")
+
     def _text(self, key: str) -> str | None:
         found = self.body.get(key)
         return found if isinstance(found, str) else None
@@ -225,7 +230,7 @@ class ChatAssembler(Assembler):
             self._chunk(event)
 
     def _chunk(self, event: dict[str, Any]) -> None:
-        self.head = self.head or {key: event.get(key) for key in ("id", "model", "created")}
+        self.head = self.head or {key: event.get(key) for key in ("id", "model", "created", "service_tier")}
         self.usage = mapping(event.get("usage")) or self.usage
         for choice in objects(event.get("choices"))[:1]:
             delta = mapping(choice.get("delta"))

@@ -46,7 +46,7 @@ class TrialBudget:
 @dataclass(frozen=True)
 class RequestCost:
     """A request, as far as the budget cares. `output_cap`: None when the request states none. `cached_1h`: it may
-    write to the cache for an hour."""
+    write to the cache for an hour. `tier`: the service tier that it asks for."""
 
     model: str
     main: bool  # asks the main model
@@ -54,6 +54,7 @@ class RequestCost:
     bytes: int
     output_cap: int | None
     cached_1h: bool = False
+    tier: str | None = None
 
     def sent(self, tokens: int) -> TokenUsage:
         """The dearest way in which these tokens can be billed."""
@@ -137,10 +138,11 @@ class BudgetLedger:
             self._conversations, self._earlier_turns = Conversations(), self._spent.turns
 
     def admit(self, asked: RequestCost) -> Reservation | RequestRefused:
-        price = price_of(asked.model, self._prices)
+        price = self._price(asked.model, asked.tier)
         if self._budget.max_cost_usd is not None and price is None:
+            tier = f" in the service tier {asked.tier!r}" if asked.tier else ""
             return RequestRefused(
-                "unpriced", f"the trial has a money budget and {asked.model!r} has no known price"
+                "unpriced", f"the trial has a money budget and {asked.model!r} has no known price{tier}"
             )
         with self._changed:
             if asked.main and self._conversations.first_tools(asked.opening):
@@ -152,6 +154,10 @@ class BudgetLedger:
                 if answer is not None:
                     return self._hold(answer)
                 self._changed.wait()
+
+    def _price(self, model: str, tier: str | None) -> Price | None:
+        price = price_of(model, self._prices)
+        return price and price.in_tier(tier)
 
     def _is_turn(self, asked: RequestCost) -> bool:
         return asked.main and self._conversations.has_turn(asked.opening)
@@ -210,15 +216,18 @@ class BudgetLedger:
         answered: bool,
         read: bool | None = None,
         counted: bool = True,
+        tier: str | None = None,
         calls: Sequence[object] = (),
     ) -> int | None:
         """What it really was; returns the number of its turn, from 1, when it was one.
 
         `usage` None, or with nothing sent, although the model has `read` the request (None: if `answered`): the
         tokens sent are estimated. `estimated`: output tokens beyond those of `usage`. `counted`: towards
-        `max_requests`. `calls`: inputs of the tools that the answer calls."""
+        `max_requests`. `tier`: the service tier that the answer names; it sets the price if that tier has one.
+        `calls`: inputs of the tools that the answer calls.
+        """
         asked = admitted.asked
-        price = price_of(asked.model, self._prices)
+        price = (tier and self._price(asked.model, tier)) or self._price(asked.model, asked.tier)
         with self._changed:
             unsaid = (answered if read is None else read) and not (usage and usage.read)
             sent = int(asked.bytes * self._tokens_per_byte) + 1 if unsaid else 0

@@ -68,6 +68,11 @@ class Dialect:
     def model(self, body: Body) -> str:
         return str(body.get("model", ""))
 
+    def tier(self, body: Body) -> str | None:
+        """The service tier that the request asks for."""
+        asked = body.get("service_tier") or body.get("serviceTier")
+        return asked if isinstance(asked, str) else None
+
     def streamed(self, body: Body) -> bool:
         """Whether the request asks for a stream."""
         return body.get("stream") is True

@@ -41,6 +41,7 @@ class ProxiedRequest:
         self.started = of.clock()
         self.usage: TokenUsage | None = None
         self.estimated = 0
+        self.tier: str | None = None
         self.answered = self.read = self.settled = False
         self.counted = True  # towards the cap on requests
 
@@ -75,6 +76,7 @@ class ProxiedRequest:
             answered=self.answered,
             read=self.read,
             counted=self.counted,
+            tier=self.tier,
             calls=[call.input for call in calls],
         )
 
@@ -208,7 +210,7 @@ class ProxiedRequest:
 
     def _charge(self, answer: ModelAnswer) -> None:
         """What was counted, and of an answer that was cut or came without counts an estimate of its output."""
-        self.usage = answer.usage
+        self.usage, self.tier = answer.usage, answer.tier
         counted = answer.usage.output if answer.usage else 0
         if not (answer.complete and counted):
             self.estimated = max(0, math.ceil(answer.chars / _CHARS_PER_TOKEN) - counted)
@@ -293,6 +295,7 @@ def _cost_of(call: AgentRequest, *, main: bool) -> RequestCost:
         bytes=len(call.data),
         output_cap=call.dialect.output_cap(call.body),
         cached_1h=b'"1h"' in call.data,
+        tier=call.dialect.tier(call.body),
     )
 
 

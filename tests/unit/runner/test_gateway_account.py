@@ -248,3 +248,39 @@ def test_cache_kinds_are_billed_apart() -> None:
     price = PRICES["claude-sonnet-4-6"]
     usage = TokenUsage(cache_read=1_000_000, cache_write=3_000_000, cache_write_1h=1_000_000)
     assert price.usd(usage) == pytest.approx(0.3 + 2 * 3.75 + 6)
+
+
+@pytest.mark.parametrize(
+    ("tier", "answered", "factor"), [(None, None, 1), ("priority", None, 2), ("priority", "default", 1)]
+)
+def test_a_service_tier_is_reserved_as_asked_and_charged_as_answered(
+    tier: str | None, answered: str | None, factor: int
+) -> None:
+    account = BudgetLedger(TrialBudget(max_cost_usd=1), {})
+    request = RequestCost("gpt-5.4", True, Opening("x", frozenset({"t"})), 300, 1000, tier=tier)
+    reserved = admitted(account, request)
+    assert reserved.usd == pytest.approx((2 if tier else 1) * (1000 * 15 + 111 * 2.5) / 1e6)
+    account.settle(reserved, TokenUsage(input=1000, output=10), answered=True, tier=answered)
+    assert account.spent.usd == pytest.approx(factor * (1000 * 2.5 + 10 * 15) / 1e6)
+    unknown = account.admit(RequestCost("gpt-5.4", True, Opening("x", frozenset()), 300, 1000, tier="scale"))
+    assert isinstance(unknown, RequestRefused)
+    assert "'scale'" in unknown.message
+
+
+def test_a_cache_write_for_an_hour_is_reserved_at_its_price() -> None:
+    account = BudgetLedger(TrialBudget(max_cost_usd=1), {})
+    five, hour = (
+        admitted(account, RequestCost(MODEL, True, Opening("x", frozenset()), 3000, 10, cached_1h=long)).usd
+        for long in (False, True)
+    )
+    assert hour - five == pytest.approx(1101 * (6 - 3.75) / 1e6)
+
+
+def test_what_nobody_counted_is_charged_by_size() -> None:
+    account = BudgetLedger(TrialBudget(max_cost_usd=1), {})
+    account.settle(admitted(account, asked(size=3000)), None, estimated=100, answered=True)
+    spent = account.spent
+    assert (spent.estimated_input, spent.estimated, spent.estimates) == (1001, 100, 1)
+    assert spent.usd == pytest.approx((1001 * 3 + 100 * 15) / 1e6)
+    account.settle(admitted(account, asked()), None, answered=False)
+    assert account.spent.estimates == 1, "nobody has read it"
