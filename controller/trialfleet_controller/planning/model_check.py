@@ -7,6 +7,7 @@ import difflib
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import PRICES, own_prices, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.model_access import upstream
 
@@ -24,12 +25,16 @@ def _alike(model: str) -> str:
 
 
 def check_price(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
-    """The model's price is known when a cap must be kept. Raises `OperatorError`."""
-    if not identity.needs_model:
+    """The prices of the model, and of all that `model_ids` names, are known when a cap must be kept. Raises
+    `OperatorError`."""
+    if not identity.needs_model or limits.cost_usd is None:
         return
-    if limits.cost_usd is not None and spec.model is not None and price_of(spec.model, own_prices(spec)) is None:
+    asked = [*([spec.model] if spec.model else []), *mapping(spec.options.get("model_ids"))]
+    for model in asked:
+        if price_of(model, own_prices(spec)) is not None:
+            continue
         raise OperatorError(
-            f"the price of {spec.model!r} is not known, so limits.cost_usd cannot be enforced",
-            where="agent: model",
-            hint=f"{_alike(spec.model)}give its price in agent.options.prices, or remove limits.cost_usd.trial",
+            f"the price of {model!r} is not known, so limits.cost_usd cannot be enforced",
+            where="agent: model" if model == spec.model else "agent: options: model_ids",
+            hint=f"{_alike(model)}give its price in agent.options.prices, or remove limits.cost_usd.trial",
         )
