@@ -21,11 +21,13 @@ _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 _HOSTS = ("anthropic", "openai", "gemini")  # whose entries without a prefix are the providers' list prices
 
 
-def refreshed(old: PriceList, table: Mapping[str, Any], *, as_of: str, source: str) -> tuple[PriceList, list[str]]:
+def refresh_prices(
+    old: PriceList, table: Mapping[str, Any], *, as_of: str, source: str
+) -> tuple[PriceList, list[str]]:
     """The list with the table's prices, and the models that the table lacks, which keep their price."""
     entries = {name: entry for name in table if (entry := mapping(table[name])) and _is_listed(name, entry)}
     by_bare = {bare(name): entry for name, entry in entries.items()}
-    rows = {model: price_in(model, entries.get(model) or by_bare.get(model) or {}) for model in old.models}
+    rows = {model: read_price(model, entries.get(model) or by_bare.get(model) or {}) for model in old.models}
     models = {model: row or old.models[model] for model, row in rows.items()}
     return PriceList(as_of=as_of, source=source, models=models), [model for model, row in rows.items() if not row]
 
@@ -34,7 +36,7 @@ def _is_listed(name: str, entry: Mapping[str, Any]) -> bool:
     return "/" not in name and str(entry.get("litellm_provider")).startswith((*_HOSTS, "vertex_ai"))
 
 
-def price_in(model: str, entry: Mapping[str, Any]) -> Price | None:
+def read_price(model: str, entry: Mapping[str, Any]) -> Price | None:
     """The price that an entry of the table states; None: it states none."""
     sent, output = _usd(entry, "input_cost_per_token"), _usd(entry, "output_cost_per_token")
     if sent is None or output is None:
@@ -81,7 +83,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--source", default="LiteLLM's table", help="what the list names as its source")
     given = parser.parse_args(argv)
     table = json_object(given.table.read_bytes())
-    new, lacking = refreshed(read_price_list(), table, as_of=given.as_of, source=given.source)
+    new, lacking = refresh_prices(read_price_list(), table, as_of=given.as_of, source=given.source)
     rows = new.model_dump(mode="json", exclude_defaults=True)
     PRICE_LIST.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(f"{len(new.models)} models; not in the table, unchanged: {', '.join(lacking) or 'none'}")

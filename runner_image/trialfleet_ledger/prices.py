@@ -40,10 +40,10 @@ class Price(Frozen):
     long_prompt: LongPrompt | None = None
     tiers: dict[str, float] = Field(default_factory=dict[str, float])
 
-    def in_tier(self, tier: str | None) -> Price | None:
+    def tier_price(self, tier: str | None) -> Price | None:
         """The price in a service tier (None: the standard one); None: the tier has no known price.
 
-        >>> PRICES["gpt-5.4"].in_tier("priority").output
+        >>> PRICES["gpt-5.4"].tier_price("priority").output
         30.0
         """
         if tier is None or tier in STANDARD_TIERS:

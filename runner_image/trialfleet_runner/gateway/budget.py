@@ -157,7 +157,7 @@ class BudgetLedger:
 
     def _price(self, model: str, tier: str | None) -> Price | None:
         price = price_of(model, self._prices)
-        return price and price.in_tier(tier)
+        return price and price.tier_price(tier)
 
     def _is_turn(self, asked: RequestCost) -> bool:
         return asked.main and self._conversations.has_turn(asked.opening)

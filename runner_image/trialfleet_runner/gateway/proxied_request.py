@@ -244,13 +244,13 @@ class ProxiedRequest:
 
     def _pass(self, response: ProviderResponse, data: bytes, retry_after: int | None = None) -> None:
         """`retry_after`: seconds that the body asks for; a header of the provider comes first."""
-        safe = self.of.keys.whole(data)
+        safe = self.of.keys.redact_bytes(data)
         asked = {} if retry_after is None else {"retry-after": str(retry_after)}
         headers = asked | self._headers(response)
         self._quietly(lambda: self.reply.whole(response.status, headers, safe))
 
     def _headers(self, response: ProviderResponse) -> dict[str, str]:
-        return self.of.keys.headers(passed_back(response.getheaders()))
+        return self.of.keys.redact_headers(passed_back(response.getheaders()))
 
     def _local_error(self, status: int, message: str) -> None:
         body = self.call.dialect.refusal(f"trialfleet: {message}", "api_error")

@@ -23,18 +23,18 @@ class KeyRedaction:
             self._secrets = (*self._secrets, secret)
             self._forms = tuple(form.encode() for form in secret_forms(self._secrets))
 
-    def whole(self, data: bytes) -> bytes:
+    def redact_bytes(self, data: bytes) -> bytes:
         for form in self._forms:
             data = data.replace(form, REDACTED.encode())
         return data
 
-    def headers(self, headers: dict[str, str]) -> dict[str, str]:
+    def redact_headers(self, headers: dict[str, str]) -> dict[str, str]:
         return {
-            name: self.whole(value.encode("latin-1", "replace")).decode("latin-1")
+            name: self.redact_bytes(value.encode("latin-1", "replace")).decode("latin-1")
             for name, value in headers.items()
         }
 
-    def started(self, data: bytes) -> int:
+    def open_length(self, data: bytes) -> int:
         """How many of the last bytes may be the start of a key."""
         return max((_overlap(data, form) for form in self._forms), default=0)
 
@@ -59,8 +59,8 @@ class StreamRedaction:
         self._keys, self._rest = keys, b""
 
     def feed(self, chunk: bytes) -> bytes:
-        data = self._keys.whole(self._rest + chunk)
-        waits = self._keys.started(data)
+        data = self._keys.redact_bytes(self._rest + chunk)
+        waits = self._keys.open_length(data)
         self._rest = data[len(data) - waits :]
         return data[: len(data) - waits]
 

@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
             raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
         if status in (401, 402, 403) and fault(status, {}) is Fault.FATAL:
             self._shared.halt(f"{status} on {target.partition('?')[0]}")
-        self._reply.whole(status, self._shared.keys.headers(back), self._shared.keys.whole(answer))
+        self._reply.whole(status, self._shared.keys.redact_headers(back), self._shared.keys.redact_bytes(answer))
 
     def _body(self, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trialfleet_ledger.price_refresh import price_in, refreshed
+from trialfleet_ledger.price_refresh import read_price, refresh_prices
 from trialfleet_ledger.prices import PRICES, LongPrompt, Price, PriceList, read_price_list
 from trialfleet_ledger.token_usage import TokenUsage
 
@@ -30,10 +30,10 @@ GPT: dict[str, Any] = {
 
 
 def test_kinds_durations_tiers_and_long_prompts_come_from_the_table() -> None:
-    assert price_in("claude-x", CLAUDE) == Price(
+    assert read_price("claude-x", CLAUDE) == Price(
         input=3, output=15, cache_read=0.3, cache_write=3.75, cache_write_1h=6
     )
-    assert price_in("gpt-x", GPT) == Price(
+    assert read_price("gpt-x", GPT) == Price(
         input=2.5,
         output=15,
         cache_read=2.5,
@@ -51,7 +51,7 @@ def test_a_model_that_the_table_lacks_keeps_its_price_and_other_hosts_do_not_cou
         "some-host/claude-b": CLAUDE,
         "claude-b": {"input_cost_per_token": "free"},
     }
-    new, lacking = refreshed(old, table, as_of="2026-11-28", source="t")
+    new, lacking = refresh_prices(old, table, as_of="2026-11-28", source="t")
     assert (new.as_of, new.source, lacking) == ("2026-11-28", "t", ["claude-b"])
     assert (new.models["claude-a"].input, new.models["claude-b"]) == (3, OLD)
 
@@ -66,11 +66,11 @@ def test_the_list_has_a_date_and_a_source() -> None:
 def test_a_service_tier_multiplies_every_price_and_an_unknown_one_has_none() -> None:
     price = PRICES["gpt-5.4"]
     for usage in (TokenUsage(input=1000, output=10, cache_read=500), TokenUsage(input=300_000, output=10)):
-        priority, flex, standard = (price.in_tier(tier) for tier in ("priority", "flex", "default"))
+        priority, flex, standard = (price.tier_price(tier) for tier in ("priority", "flex", "default"))
         assert priority is not None
         assert flex is not None
         assert standard == price
         assert priority.usd(usage) == pytest.approx(2 * price.usd(usage))
         assert flex.usd(usage) == pytest.approx(price.usd(usage) / 2)
-    assert price.in_tier("scale") is None
-    assert PRICES["claude-sonnet-4-6"].in_tier("priority") is None
+    assert price.tier_price("scale") is None
+    assert PRICES["claude-sonnet-4-6"].tier_price("priority") is None

@@ -39,5 +39,5 @@ def test_only_what_may_become_a_key_waits() -> None:
 
 
 def test_a_word_that_a_local_server_takes_as_a_key_stays_in_answers() -> None:
-    assert KeyRedaction(["EMPTY", ""]).whole(b"EMPTY") == b"EMPTY"
-    assert KeyRedaction(KEYS).headers({"request-id": f"r {KEYS[0]}"}) == {"request-id": "r [redacted]"}
+    assert KeyRedaction(["EMPTY", ""]).redact_bytes(b"EMPTY") == b"EMPTY"
+    assert KeyRedaction(KEYS).redact_headers({"request-id": f"r {KEYS[0]}"}) == {"request-id": "r [redacted]"}

@@ -13,22 +13,22 @@ from trialfleet_runner.gateway.requests.shapes import (
     Fields,
     Items,
     OneOf,
-    spelled,
+    google_fields,
 )
 
-_INLINE = spelled(mimeType=TEXT, data=TEXT, displayName=TEXT)
-_PART = spelled(
+_INLINE = google_fields(mimeType=TEXT, data=TEXT, displayName=TEXT)
+_PART = google_fields(
     text=TEXT,
     thought=FLAG,
     thoughtSignature=TEXT,
     inlineData=_INLINE,
-    functionCall=spelled(id=TEXT, name=TEXT, args=FREE),
-    functionResponse=spelled(
-        id=TEXT, name=TEXT, response=FREE, parts=Items(spelled(inlineData=_INLINE, text=TEXT))
+    functionCall=google_fields(id=TEXT, name=TEXT, args=FREE),
+    functionResponse=google_fields(
+        id=TEXT, name=TEXT, response=FREE, parts=Items(google_fields(inlineData=_INLINE, text=TEXT))
     ),
 )
-_CONTENT = spelled(role=TEXT, parts=Items(_PART))
-_FUNCTION = spelled(
+_CONTENT = google_fields(role=TEXT, parts=Items(_PART))
+_FUNCTION = google_fields(
     name=TEXT,
     description=TEXT,
     parameters=FREE,
@@ -37,7 +37,7 @@ _FUNCTION = spelled(
     responseJsonSchema=FREE,
     behavior=TEXT,
 )
-_GENERATION = spelled(
+_GENERATION = google_fields(
     temperature=NUMBER,
     topP=NUMBER,
     topK=NUMBER,
@@ -48,7 +48,7 @@ _GENERATION = spelled(
     responseSchema=FREE,
     responseJsonSchema=FREE,
     responseModalities=Items(OneOf(("TEXT",))),
-    thinkingConfig=spelled(thinkingBudget=INTEGER, includeThoughts=FLAG, thinkingLevel=TEXT),
+    thinkingConfig=google_fields(thinkingBudget=INTEGER, includeThoughts=FLAG, thinkingLevel=TEXT),
     seed=INTEGER,
     presencePenalty=NUMBER,
     frequencyPenalty=NUMBER,
@@ -56,12 +56,12 @@ _GENERATION = spelled(
     logprobs=INTEGER,
     mediaResolution=TEXT,
 )
-GEMINI = spelled(
+GEMINI = google_fields(
     contents=Items(_CONTENT),
     systemInstruction=_CONTENT,
-    tools=Items(spelled(functionDeclarations=Items(_FUNCTION))),
-    toolConfig=spelled(functionCallingConfig=FREE),
-    safetySettings=Items(spelled(category=TEXT, threshold=TEXT, method=TEXT)),
+    tools=Items(google_fields(functionDeclarations=Items(_FUNCTION))),
+    toolConfig=google_fields(functionCallingConfig=FREE),
+    safetySettings=Items(google_fields(category=TEXT, threshold=TEXT, method=TEXT)),
     generationConfig=_GENERATION,
     labels=FREE,
 )

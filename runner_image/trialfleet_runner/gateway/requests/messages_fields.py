@@ -15,26 +15,28 @@ from trialfleet_runner.gateway.requests.shapes import (
     Items,
     OneOf,
     TextOr,
-    typed,
+    typed_fields,
 )
 
 # Hints that Anthropic's own API alone knows. Without them the answer is the same.
 FIRST_PARTY_HINTS = frozenset({"scope", "eager_input_streaming", "service_tier", "betas"})
 
-CACHE = typed(ttl=OneOf(("5m", "1h")), scope=TEXT)
+CACHE = typed_fields(ttl=OneOf(("5m", "1h")), scope=TEXT)
 _CITATIONS = Fields({"enabled": FLAG})
-_TEXT = typed(text=TEXT, citations=FREE, cache_control=CACHE)
-_BASE64 = typed(media_type=TEXT, data=TEXT)
-_IMAGE = typed(source=ByType({"base64": _BASE64}), cache_control=CACHE)
+_TEXT = typed_fields(text=TEXT, citations=FREE, cache_control=CACHE)
+_BASE64 = typed_fields(media_type=TEXT, data=TEXT)
+_IMAGE = typed_fields(source=ByType({"base64": _BASE64}), cache_control=CACHE)
 _PARTS = {"text": _TEXT, "image": _IMAGE}
-_DOCUMENT = typed(
-    source=ByType({"base64": _BASE64, "text": _BASE64, "content": typed(content=TextOr(Items(ByType(_PARTS))))}),
+_DOCUMENT = typed_fields(
+    source=ByType(
+        {"base64": _BASE64, "text": _BASE64, "content": typed_fields(content=TextOr(Items(ByType(_PARTS))))}
+    ),
     title=TEXT,
     context=TEXT,
     citations=_CITATIONS,
     cache_control=CACHE,
 )
-_SEARCH_RESULT = typed(
+_SEARCH_RESULT = typed_fields(
     source=TEXT,  # a name for citations; nobody fetches it
     title=TEXT,
     content=Items(ByType({"text": _TEXT})),
@@ -45,19 +47,19 @@ _RESULT_PARTS = {
     **_PARTS,
     "document": _DOCUMENT,
     "search_result": _SEARCH_RESULT,
-    "tool_reference": typed(tool_name=TEXT, cache_control=CACHE),
+    "tool_reference": typed_fields(tool_name=TEXT, cache_control=CACHE),
 }
-_CALLER = ByType({"direct": typed()})
+_CALLER = ByType({"direct": typed_fields()})
 _BLOCKS = {
     **_PARTS,
     "document": _DOCUMENT,
     "search_result": _SEARCH_RESULT,
-    "tool_use": typed(id=TEXT, name=TEXT, input=FREE, caller=_CALLER, cache_control=CACHE),
-    "tool_result": typed(
+    "tool_use": typed_fields(id=TEXT, name=TEXT, input=FREE, caller=_CALLER, cache_control=CACHE),
+    "tool_result": typed_fields(
         tool_use_id=TEXT, content=TextOr(Items(ByType(_RESULT_PARTS))), is_error=FLAG, cache_control=CACHE
     ),
-    "thinking": typed(thinking=TEXT, signature=TEXT),
-    "redacted_thinking": typed(data=TEXT),
+    "thinking": typed_fields(thinking=TEXT, signature=TEXT),
+    "redacted_thinking": typed_fields(data=TEXT),
 }
 _TOOL = {
     "name": TEXT,
@@ -77,15 +79,15 @@ _SCREEN = {
 _EDIT_KEEP = {"type": TEXT, "trigger": FREE, "keep": FREE, "clear_at_least": FREE, "exclude_tools": TEXTS}
 _TOOLS = ByType(  # those that the agent runs itself
     {
-        "custom": typed(description=TEXT, input_schema=FREE, **_TOOL),
-        "bash_*": typed(**_TOOL),
-        "text_editor_*": typed(max_characters=INTEGER, **_TOOL),
-        "memory_*": typed(**_TOOL),
-        "computer_*": typed(**_SCREEN, **_TOOL),
+        "custom": typed_fields(description=TEXT, input_schema=FREE, **_TOOL),
+        "bash_*": typed_fields(**_TOOL),
+        "text_editor_*": typed_fields(max_characters=INTEGER, **_TOOL),
+        "memory_*": typed_fields(**_TOOL),
+        "computer_*": typed_fields(**_SCREEN, **_TOOL),
     },
     default="custom",
 )
-_FORMAT = typed(schema=FREE)
+_FORMAT = typed_fields(schema=FREE)
 
 MESSAGES = Fields(
     {
@@ -100,8 +102,8 @@ MESSAGES = Fields(
             )
         ),
         "tools": Items(_TOOLS),
-        "tool_choice": typed(name=TEXT, disable_parallel_tool_use=FLAG),
-        "thinking": typed(budget_tokens=INTEGER, display=TEXT),
+        "tool_choice": typed_fields(name=TEXT, disable_parallel_tool_use=FLAG),
+        "thinking": typed_fields(budget_tokens=INTEGER, display=TEXT),
         "context_management": Fields(
             {
                 "edits": Items(

@@ -17,7 +17,7 @@ from trialfleet_runner.gateway.requests.shapes import (
     OneOf,
     Shape,
     TextOr,
-    typed,
+    typed_fields,
 )
 
 _STANDARD = OneOf(("auto", "default"))
@@ -39,16 +39,16 @@ _COMMON: dict[str, Shape] = {
     "service_tier": _STANDARD,
 }
 
-_CACHE = typed(ttl=TEXT)
+_CACHE = typed_fields(ttl=TEXT)
 _PARTS = ByType(
     {
-        "text": typed(text=TEXT, cache_control=_CACHE),
-        "refusal": typed(refusal=TEXT),
-        "image_url": typed(image_url=Fields({"url": DATA_URL, "detail": TEXT}), cache_control=_CACHE),
-        "file": typed(file=Fields({"file_data": TEXT, "filename": TEXT})),
+        "text": typed_fields(text=TEXT, cache_control=_CACHE),
+        "refusal": typed_fields(refusal=TEXT),
+        "image_url": typed_fields(image_url=Fields({"url": DATA_URL, "detail": TEXT}), cache_control=_CACHE),
+        "file": typed_fields(file=Fields({"file_data": TEXT, "filename": TEXT})),
     }
 )
-_CALL = typed(
+_CALL = typed_fields(
     id=TEXT,
     index=INTEGER,
     function=Fields({"name": TEXT, "arguments": TEXT}),
@@ -88,12 +88,12 @@ CHAT = Fields(
         "tools": Items(
             ByType(
                 {
-                    "function": typed(function=Fields(_FUNCTION), cache_control=_CACHE),
-                    "custom": typed(custom=Fields({"name": TEXT, "description": TEXT, "format": FREE})),
+                    "function": typed_fields(function=Fields(_FUNCTION), cache_control=_CACHE),
+                    "custom": typed_fields(custom=Fields({"name": TEXT, "description": TEXT, "format": FREE})),
                 }
             )
         ),
-        "tool_choice": TextOr(typed(function=FREE, custom=FREE)),
+        "tool_choice": TextOr(typed_fields(function=FREE, custom=FREE)),
         "max_tokens": INTEGER,
         "max_completion_tokens": INTEGER,
         "n": OneOf((1,)),
@@ -106,7 +106,7 @@ CHAT = Fields(
         "repetition_penalty": NUMBER,
         "logit_bias": FREE,
         "logprobs": FLAG,
-        "response_format": typed(json_schema=FREE),
+        "response_format": typed_fields(json_schema=FREE),
         "reasoning_effort": TEXT,
         "verbosity": TEXT,
         "modalities": Items(OneOf(("text",))),
@@ -114,52 +114,52 @@ CHAT = Fields(
 )
 
 _INPUT_PARTS: dict[str, Fields] = {
-    "input_text": typed(text=TEXT),
-    "output_text": typed(text=TEXT, annotations=FREE, logprobs=FREE),
-    "refusal": typed(refusal=TEXT),
-    "input_image": typed(image_url=DATA_URL, detail=TEXT),
-    "input_file": typed(file_data=TEXT, filename=TEXT, detail=TEXT),
-    "text": typed(text=TEXT),
-    "summary_text": typed(text=TEXT),
-    "reasoning_text": typed(text=TEXT),
-    "encrypted_content": typed(encrypted_content=TEXT),
+    "input_text": typed_fields(text=TEXT),
+    "output_text": typed_fields(text=TEXT, annotations=FREE, logprobs=FREE),
+    "refusal": typed_fields(refusal=TEXT),
+    "input_image": typed_fields(image_url=DATA_URL, detail=TEXT),
+    "input_file": typed_fields(file_data=TEXT, filename=TEXT, detail=TEXT),
+    "text": typed_fields(text=TEXT),
+    "summary_text": typed_fields(text=TEXT),
+    "reasoning_text": typed_fields(text=TEXT),
+    "encrypted_content": typed_fields(encrypted_content=TEXT),
 }
 _CONTENT = TextOr(Items(ByType(_INPUT_PARTS)))
 _ITEM: dict[str, Shape] = {"id": TEXT, "status": TEXT, "call_id": TEXT, "namespace": TEXT, "metadata": FREE}
-_LOCAL = ByType({"local": typed(skills=OneOf(()))})
+_LOCAL = ByType({"local": typed_fields(skills=OneOf(()))})
 _LEAF_TOOLS = {
-    "function": typed(**_FUNCTION, defer_loading=FLAG, output_schema=FREE),
-    "custom": typed(name=TEXT, description=TEXT, format=FREE, defer_loading=FLAG),
+    "function": typed_fields(**_FUNCTION, defer_loading=FLAG, output_schema=FREE),
+    "custom": typed_fields(name=TEXT, description=TEXT, format=FREE, defer_loading=FLAG),
 }
 _TOOLS = Items(
     ByType(  # those that the agent runs itself
         {
             **_LEAF_TOOLS,
-            "namespace": typed(name=TEXT, description=TEXT, tools=Items(ByType(_LEAF_TOOLS))),
-            "local_shell": typed(),
+            "namespace": typed_fields(name=TEXT, description=TEXT, tools=Items(ByType(_LEAF_TOOLS))),
+            "local_shell": typed_fields(),
             "shell": Fields({"type": TEXT, "environment": _LOCAL}),
-            "apply_patch": typed(),
-            "tool_search": typed(execution=OneOf(("client",)), description=TEXT, parameters=FREE),
+            "apply_patch": typed_fields(),
+            "tool_search": typed_fields(execution=OneOf(("client",)), description=TEXT, parameters=FREE),
         }
     )
 )
 _ITEMS = ByType(
     {
-        "message": typed(role=TEXT, content=_CONTENT, phase=TEXT, end_turn=FLAG, **_ITEM),
-        "reasoning": typed(summary=_CONTENT, content=_CONTENT, encrypted_content=TEXT, **_ITEM),
-        "function_call": typed(name=TEXT, arguments=TEXT, **_ITEM),
-        "function_call_output": typed(output=_CONTENT, name=TEXT, **_ITEM),
-        "custom_tool_call": typed(name=TEXT, input=TEXT, **_ITEM),
-        "custom_tool_call_output": typed(output=_CONTENT, name=TEXT, **_ITEM),
-        "local_shell_call": typed(action=FREE, **_ITEM),
-        "local_shell_call_output": typed(output=TEXT, **_ITEM),
-        "shell_call": typed(action=FREE, environment=_LOCAL, **_ITEM),
-        "shell_call_output": typed(output=FREE, max_output_length=INTEGER, **_ITEM),
-        "apply_patch_call": typed(operation=FREE, **_ITEM),
-        "apply_patch_call_output": typed(output=TEXT, **_ITEM),
-        "tool_search_call": typed(execution=OneOf(("client",)), arguments=FREE, **_ITEM),
-        "tool_search_output": typed(execution=OneOf(("client",)), tools=_TOOLS, **_ITEM),
-        "additional_tools": typed(role=TEXT, tools=_TOOLS, **_ITEM),
+        "message": typed_fields(role=TEXT, content=_CONTENT, phase=TEXT, end_turn=FLAG, **_ITEM),
+        "reasoning": typed_fields(summary=_CONTENT, content=_CONTENT, encrypted_content=TEXT, **_ITEM),
+        "function_call": typed_fields(name=TEXT, arguments=TEXT, **_ITEM),
+        "function_call_output": typed_fields(output=_CONTENT, name=TEXT, **_ITEM),
+        "custom_tool_call": typed_fields(name=TEXT, input=TEXT, **_ITEM),
+        "custom_tool_call_output": typed_fields(output=_CONTENT, name=TEXT, **_ITEM),
+        "local_shell_call": typed_fields(action=FREE, **_ITEM),
+        "local_shell_call_output": typed_fields(output=TEXT, **_ITEM),
+        "shell_call": typed_fields(action=FREE, environment=_LOCAL, **_ITEM),
+        "shell_call_output": typed_fields(output=FREE, max_output_length=INTEGER, **_ITEM),
+        "apply_patch_call": typed_fields(operation=FREE, **_ITEM),
+        "apply_patch_call_output": typed_fields(output=TEXT, **_ITEM),
+        "tool_search_call": typed_fields(execution=OneOf(("client",)), arguments=FREE, **_ITEM),
+        "tool_search_output": typed_fields(execution=OneOf(("client",)), tools=_TOOLS, **_ITEM),
+        "additional_tools": typed_fields(role=TEXT, tools=_TOOLS, **_ITEM),
     },
     default="message",
 )
@@ -169,11 +169,11 @@ RESPONSES = Fields(
         "input": TextOr(Items(_ITEMS)),
         "instructions": TEXT,
         "tools": _TOOLS,
-        "tool_choice": TextOr(typed(name=TEXT, mode=TEXT, tools=FREE)),
+        "tool_choice": TextOr(typed_fields(name=TEXT, mode=TEXT, tools=FREE)),
         "max_output_tokens": INTEGER,
         "reasoning": Fields({"effort": TEXT, "summary": TEXT, "generate_summary": TEXT, "context": TEXT}),
         "text": Fields(
-            {"verbosity": TEXT, "format": typed(name=TEXT, schema=FREE, strict=FLAG, description=TEXT)}
+            {"verbosity": TEXT, "format": typed_fields(name=TEXT, schema=FREE, strict=FLAG, description=TEXT)}
         ),
         "include": Items(OneOf(("reasoning.encrypted_content", "message.output_text.logprobs"))),
         "truncation": TEXT,

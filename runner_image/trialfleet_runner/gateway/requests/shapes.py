@@ -199,15 +199,15 @@ DATA_URL = Matching(
 )
 
 
-def typed(**known: Shape) -> Fields:
+def typed_fields(**known: Shape) -> Fields:
     """An object with a `type`, these fields, and a mark for the cache."""
     return Fields({"type": TEXT, **known})
 
 
-def spelled(**known: Shape) -> Fields:
+def google_fields(**known: Shape) -> Fields:
     """An object of Google's APIs, which read every field in two spellings.
 
-    >>> spelled(maxOutputTokens=INTEGER).problem({"max_output_tokens": "9"}, "generationConfig", frozenset())
+    >>> google_fields(maxOutputTokens=INTEGER).problem({"max_output_tokens": "9"}, "generationConfig", frozenset())
     "the field 'generationConfig.max_output_tokens' must be an integer"
     """
     other = {name: _WORD.sub("_", name).lower() for name in known}
