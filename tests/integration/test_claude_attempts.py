@@ -291,24 +291,29 @@ def test_a_stream_that_breaks_once_is_retried(attempts: Attempts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "halt"),
+    "failure",
     [
-        (Fail(529, "overloaded_error"), HaltScope.NONE),
-        (Break(), HaltScope.NONE),
-        (Fail(401, "authentication_error", f"invalid x-api-key {KEY}"), HaltScope.CAMPAIGN),
-        (Fail(400, "invalid_request_error", "Your credit balance is too low"), HaltScope.CAMPAIGN),
+        Fail(401, "authentication_error", f"invalid x-api-key {KEY}"),
+        Fail(400, "invalid_request_error", "Your credit balance is too low"),
     ],
-    ids=["overloaded", "broken streams", "bad key", "no credit"],
+    ids=["bad key", "no credit"],
 )
-def test_a_provider_that_fails_for_good_is_a_loss(
-    attempts: Attempts, failure: Fail | Break, halt: HaltScope
-) -> None:
-    ran = attempts.run([Say("", (read(),)), *[failure] * 12], options={"max_retries": 1})
+def test_a_provider_that_refuses_everybody_is_a_loss_and_halts(attempts: Attempts, failure: Fail) -> None:
+    ran = attempts.run([Say("", (read(),))], then=failure, options={"max_retries": 1})
     loss = lost(ran)
-    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, halt, True)
+    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, HaltScope.CAMPAIGN, True)
     assert ran.left.patch is None
     assert report(ran)["turns"] == 1
     assert KEY not in ran.left.said()
+
+
+@pytest.mark.parametrize("failure", [Fail(529, "overloaded_error"), Break()], ids=["overloaded", "broken streams"])
+def test_an_outage_that_a_request_of_our_own_does_not_meet_is_a_verdict(
+    attempts: Attempts, failure: Fail | Break
+) -> None:
+    ran = attempts.run([Say("", (read(),)), *[failure] * 12], options={"max_retries": 1})
+    assert scored(ran).verdict is Verdict.FAILED
+    assert report(ran)["provider_error"] is not None
 
 
 def test_without_a_key_nothing_starts(attempts: Attempts) -> None:

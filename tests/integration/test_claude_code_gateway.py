@@ -269,7 +269,7 @@ def test_a_provider_that_stays_down_is_named(rig: Rig, failure: Fail) -> None:
 
 def test_bad_credentials_halt_the_campaign(rig: Rig) -> None:
     rig.max_retries = 0
-    ran = rig.run(*[Fail(401, "authentication_error", f"invalid x-api-key {KEY}")] * 3)
+    ran = rig.run(then=Fail(401, "authentication_error", f"invalid x-api-key {KEY}"))
     assert ran.report.halt is not None
     assert ran.report.halt.startswith("401")
     assert KEY not in ran.report.model_dump_json()

@@ -200,7 +200,7 @@ def test_a_busy_provider_says_when_to_come_back(tmp_path: Path, google: Scripted
 def test_a_key_or_model_that_google_does_not_know_halts(
     tmp_path: Path, google: ScriptedMessages, failure: Fail
 ) -> None:
-    google.play(failure)
+    google.play(then=failure)
     with opened(tmp_path, google.url) as gateway:
         assert ask(gateway, ALL[0], body())[0] == failure.status
     assert failure.message in (gateway.report().halt or "")

@@ -235,13 +235,60 @@ def test_waiting_ends_with_the_next_success_of_the_same_model(tmp_path: Path, pr
     ],
 )
 def test_what_no_trial_can_survive_halts(tmp_path: Path, provider: ScriptedMessages, failure: Fail) -> None:
-    provider.play(failure, Fail(403))
+    provider.play(then=failure)
     with opened(tmp_path, provider.url) as gateway:
         assert ask(gateway, body())[0] == failure.status
-        first = gateway.report().halt
+    assert failure.message in (gateway.report().halt or "")
+
+
+def test_what_a_request_of_our_own_does_not_meet_halts_nothing(tmp_path: Path, provider: ScriptedMessages) -> None:
+    """A beta header, a size or a text of the agent's can bring the same answers."""
+    for failure in (Fail(403, "permission_error", "this beta is not yours"), Fail(404, "not_found_error", "none")):
+        provider.play(failure)
+        with opened(tmp_path, provider.url) as gateway:
+            assert ask(gateway, body())[0] == failure.status
+        assert gateway.report().halt is None
+
+
+def test_a_failure_that_an_answer_follows_is_not_asked_about(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Fail(403, "permission_error"), Say(), then=Fail(401))
+    with opened(tmp_path, provider.url) as gateway:
+        assert [ask(gateway, body())[0] for _ in range(2)] == [403, 200]
+    assert (gateway.report().halt, len(provider.requests)) == (None, 2)
+
+
+def test_the_names_and_paths_that_an_agent_chooses_halt_nothing(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    provider.play(Say(), then=Fail(403, "permission_error", "model: not yours"))
+    with opened(tmp_path, provider.url, model=MODEL) as gateway:
+        assert ask(gateway, body())[0] == 200
+        assert ask(gateway, body(model="claude-nope"))[0] == 403
+        assert ask(gateway, b"", path="/v1/messages/count_tokens")[0] in (200, 403)
+    report = gateway.report()
+    assert (report.halt, report.provider_error, report.throttled_s) == (None, None, 0)
+    provider.play(then=Fail(403, "permission_error", "no such beta"))
+    with opened(tmp_path, provider.url, model=MODEL) as gateway:  # the control: the planned model
         ask(gateway, body())
-    assert first is not None
-    assert gateway.report().halt == first
+    assert "no such beta" in (gateway.report().halt or "")
+
+
+def test_a_side_models_limit_stops_no_clock(tmp_path: Path, provider: ScriptedMessages) -> None:
+    for model, stops in (("claude-haiku-4-5", False), (MODEL, True)):
+        provider.play(Fail(429, "rate_limit_error"))
+        with opened(tmp_path, provider.url, model=MODEL) as gateway:
+            ask(gateway, body(model=model))
+            time.sleep(0.1)
+            assert (gateway.throttled_s() > 0.05) is stops
+
+
+def test_a_stated_wait_ends_the_clock(tmp_path: Path, provider: ScriptedMessages) -> None:
+    for wait, least, most in (("0", 0.0, 0.2), (None, 0.5, 5.0)):
+        provider.play(Fail(429, "rate_limit_error", retry_after=wait))
+        with opened(tmp_path, provider.url) as gateway:
+            ask(gateway, body())
+            time.sleep(0.5)
+            assert least <= gateway.throttled_s() <= most
 
 
 def test_a_request_that_is_the_agents_own_fault_is_no_loss(tmp_path: Path, provider: ScriptedMessages) -> None:

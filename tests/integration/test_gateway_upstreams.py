@@ -37,10 +37,12 @@ def vertex() -> Iterator[ScriptedVertex]:
         yield played
 
 
-def on_bedrock(tmp_path: Path, url: str, keys: dict[str, str] | None = None, **options: Any) -> Gateway:
+def on_bedrock(
+    tmp_path: Path, url: str, keys: dict[str, str] | None = None, *, model: str = MODEL, **options: Any
+) -> Gateway:
     environ = {"AWS_REGION": REGION, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": url} | (SIGNED if keys is None else keys)
     spec = AgentSpec(kind="command", options={"provider": "bedrock", "model_ids": {MODEL: PROFILE}})
-    return Gateway(upstream(spec, environ), record=tmp_path / "record", model=MODEL, **options)
+    return Gateway(upstream(spec, environ), record=tmp_path / "record", model=model, **options)
 
 
 def on_vertex(tmp_path: Path, url: str, **environ: str) -> Gateway:
@@ -135,7 +137,7 @@ def test_bedrocks_errors_come_in_the_form_of_the_messages_api(tmp_path: Path, be
 def test_a_model_that_bedrock_does_not_serve_halts(
     tmp_path: Path, bedrock: ScriptedMessages, failure: Fail
 ) -> None:
-    bedrock.play(failure)
+    bedrock.play(then=failure)
     with on_bedrock(tmp_path, bedrock.url) as gateway:
         assert ask(gateway, body())[0] == failure.status
     assert failure.message in (gateway.report().halt or "")
@@ -151,12 +153,18 @@ def test_wrong_keys_halt(tmp_path: Path, bedrock: ScriptedMessages) -> None:
 def test_a_model_without_an_id_and_another_api_are_said_before_anything_is_sent(
     tmp_path: Path, bedrock: ScriptedMessages
 ) -> None:
-    with on_bedrock(tmp_path, bedrock.url) as gateway:
-        assert ask(gateway, body(model="claude-haiku-4-5"))[0] == 404
-        assert "agent.options.model_ids" in (gateway.report().halt or "")
-        assert ask(gateway, body(tools=[]), "/v1/chat/completions")[0] == 404
-        assert ask(gateway, body(), "/v1/messages/count_tokens")[0] == 404
+    for planned, halts in (("claude-haiku-4-5", True), (MODEL, False)):
+        with on_bedrock(tmp_path, bedrock.url, model=planned) as gateway:
+            assert ask(gateway, body(model="claude-haiku-4-5"))[0] == 404
+            assert ask(gateway, body(), "/v1/messages/count_tokens")[0] == 404
+        assert ("agent.options.model_ids" in (gateway.report().halt or "")) is halts
     assert bedrock.requests == []
+
+
+def test_an_api_that_bedrock_does_not_serve_halts_nothing(tmp_path: Path, bedrock: ScriptedMessages) -> None:
+    with on_bedrock(tmp_path, bedrock.url) as gateway:
+        assert ask(gateway, body(tools=[]), "/v1/chat/completions")[0] == 404
+    assert gateway.report().halt is None
 
 
 def test_a_cut_stream_of_bedrock_looks_cut(tmp_path: Path, bedrock: ScriptedMessages) -> None:
@@ -271,7 +279,7 @@ def test_a_token_command_that_fails_is_an_outage_and_no_halt(tmp_path: Path, ver
 )
 def test_vertexs_errors_are_told_apart(tmp_path: Path, vertex: ScriptedVertex, failure: Fail, halts: bool) -> None:
     (tmp_path / "token").write_text("ya29.first")
-    vertex.play(failure)
+    vertex.play(then=failure)
     with on_vertex(tmp_path, vertex.url, VERTEX_ACCESS_TOKEN_FILE=str(tmp_path / "token")) as gateway:
         assert ask(gateway, body())[0] == failure.status
     assert (gateway.report().halt is not None) is halts

@@ -97,9 +97,10 @@ class Attempts:
         composed: Condition | None = None,
         forbidden: Mapping[str, tuple[str, ...]] | None = None,
         told: Told | None = None,
+        then: Reply | None = None,
         **spec: Any,
     ) -> Ran:
-        """`{ws}` in the tools' inputs is the workspace as the agent sees it."""
+        """`{ws}` in the tools' inputs is the workspace as the agent sees it. `then`: of `ScriptedMessages`."""
         attempt = next(self.numbers)
         agent = AgentSpec.model_validate(
             {"kind": "claude-code", "model": MODEL, "max_turns": 10, "timeout_s": 180, **spec}
@@ -119,7 +120,7 @@ class Attempts:
         inside = isolation == "bubblewrap"
         folder = owned_path(scratch, "scratch") / folder_name(grants)
         workspace = "/workspace" if inside else str(folder / "workspace")
-        self.provider.play(*[placed(reply, workspace) for reply in script])
+        self.provider.play(*[placed(reply, workspace) for reply in script], then=then)
         left = self.lab.run(grants, env=given)
         return Ran(left, self.provider.main)
 

@@ -104,8 +104,8 @@ class Rig:
     def bash(self, command: str) -> tuple[str, dict[str, Any]]:
         return "Bash", {"command": command, "description": "d"}
 
-    def run(self, *script: Reply) -> Ran:
-        self.provider.play(*script)
+    def run(self, *script: Reply, then: Reply | None = None) -> Ran:
+        self.provider.play(*script, then=then)
         record = self.attempt / "record"
         with Gateway(
             self.upstream or Upstream(self.provider.url, KEY, idle_timeout_s=self.idle_timeout_s),

@@ -1,7 +1,8 @@
 """A loopback server that speaks the Anthropic Messages API and plays a script: no model, every fault on demand.
 
 Requests that carry tools take the next reply of the script; when it is played out, a plain "Done." follows.
-Requests without tools (titles, probes) get a short answer of their own and leave the script alone.
+Requests without tools (titles, probes) get a short answer of their own and leave the script alone, unless the
+script ends with what the provider says to everybody (`then`).
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ class ScriptedMessages:
 
     def __init__(self) -> None:
         self.script: list[Reply] = []
+        self.then: Reply | None = None
         self.requests: list[Request] = []
         self.released = threading.Event()
         self.lock = threading.Lock()
@@ -105,15 +107,17 @@ class ScriptedMessages:
         """Requests of the agent's loop: those that carry tools."""
         return [request for request in self.requests if request.body.get("tools")]
 
-    def play(self, *replies: Reply) -> None:
-        """Forget what was, play these from now on."""
+    def play(self, *replies: Reply, then: Reply | None = None) -> None:
+        """Forget what was, play these from now on. `then`: to every request after them, with or without tools."""
         with self.lock:
-            self.script, self.requests = list(replies), []
+            self.script, self.requests, self.then = list(replies), [], then
 
     def take(self, request: Request) -> tuple[Reply, int]:
         with self.lock:
             self.requests.append(request)
             self.answers += 1
+            if self.then is not None and not self.script:
+                return self.then, self.answers
             if not request.body.get("tools"):
                 return Say("Side."), self.answers
             return (self.script.pop(0) if self.script else Say()), self.answers

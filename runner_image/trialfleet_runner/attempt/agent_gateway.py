@@ -30,6 +30,7 @@ def make_gateway(
     """The gateway of the agent, which must be entered. It records into the scratch folder of `place`."""
     from trialfleet_ledger.prices import own_prices
     from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget
+    from trialfleet_runner.gateway.gateway import PATIENCE_S
 
     return Gateway(
         provider,
@@ -40,6 +41,7 @@ def make_gateway(
         model=spec.model,
         prices=own_prices(spec),
         fields=tuple(spec.options.get("fields") or ()),
+        patience_s=min(spec.timeout_s, PATIENCE_S),
     )
 
 

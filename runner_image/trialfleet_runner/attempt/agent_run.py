@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import Grants
@@ -23,6 +24,7 @@ from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import Tools
+from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
 from trialfleet_runner.context import texts
@@ -45,7 +47,8 @@ Chosen = tuple[Agent, Identity]
 class AgentRun:
     """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model; `look` when
     the condition has no pre-flight: else its turns, time and money are part of all the others. `composed`: with
-    what the pre-flight said. `tools`: of the condition's MCP servers."""
+    what the pre-flight said. `tools`: of the condition's MCP servers. `caution`: why its output could not be
+    read."""
 
     identity: Identity
     parsed: Parsed
@@ -55,6 +58,7 @@ class AgentRun:
     composed: Composed
     look: PreflightRun | None = None
     tools: Tools = field(default_factory=Tools)
+    caution: str | None = None
 
 
 def identified(grants: Grants) -> Chosen:
@@ -128,17 +132,17 @@ def run_agent(
                 begun(True)
             else:
                 ended = run(job)
+    if gateway is not None and ended is not None and ended.cause == "itself":
+        gateway.ask_again(stop)
     report = write_report(gateway, place)
-    if ended is not None and ended.cause == "stopped":
-        raise Lost(LossClass.TERMINATED, "the runner was told to stop")
-    _refuse_provider_failures(report, ended, grants.condition.name)
+    _refuse_witnessed(report, ended, grants.condition.name)
     refuse_another_model(report)
-    parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
+    parsed, caution = parse_output(agent, place.scratch.record, ended, place.scratch.workspace)
     why = stopped(ended, report, parsed)
     if before is not None:
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
-    return AgentRun(identity, parsed, ended, report, why, composed, before, tools)
+    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, caution)
 
 
 def _run_program(place: MountedScratch, job: Job) -> Exit:
@@ -153,11 +157,8 @@ def _run_program(place: MountedScratch, job: Job) -> Exit:
 
 
 def _over(before: PreflightRun) -> bool:
-    """Whether the pre-flight has ended the trial. A failed provider ends it; the pre-flight's time limit does
-    not."""
-    return before.exit is not None and (
-        before.exit.cause not in ("itself", "timeout") or _provider_failed(before.report, before.exit)
-    )
+    """Whether the pre-flight has ended the trial; its time limit does not."""
+    return before.exit is not None and before.exit.cause not in ("itself", "timeout")
 
 
 def _look(
@@ -209,12 +210,19 @@ def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) ->
     return parsed.stop or by_sandbox or Stop.FINISHED
 
 
-def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None, condition: str) -> None:
-    if report is None or not _provider_failed(report, ended):
+def _refuse_witnessed(report: GatewayReport | None, ended: Exit | None, condition: str) -> None:
+    """Raises `Lost` for what somebody outside of the attempt has seen: our own stop, or the provider's answers to
+    requests of our own. What the agent's program did or printed is nothing of that."""
+    if ended is None:
         return
-    if report.halt is not None:
-        raise Lost(LossClass.PROVIDER, f"{report.halt} (condition {condition})", halt=HaltScope.CAMPAIGN)
-    raise Lost(LossClass.PROVIDER, report.provider_error or "")
+    if ended.cause == "stopped":
+        raise Lost(LossClass.TERMINATED, "the runner was told to stop")
+    if report is None:
+        return
+    if report.halt is not None and (loss := loss_of_event(EndEvent.REFUSED_BY_PROVIDER, cause=ended.cause)):
+        raise Lost(loss, f"{report.halt} (condition {condition})", halt=HaltScope.CAMPAIGN)
+    if report.provider_gave_up and (loss := loss_of_event(EndEvent.OUTAGE, cause=ended.cause)):
+        raise Lost(loss, report.provider_error or "")
 
 
 def refuse_another_model(report: GatewayReport | None) -> None:
@@ -224,14 +232,6 @@ def refuse_another_model(report: GatewayReport | None) -> None:
     asked = ", ".join(report.others)
     message = f"the agent asked for the model {asked}, not for {report.main_model} as planned"
     raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
-
-
-def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:
-    if report is None:
-        return False
-    finished = ended is not None and ended.cause == "itself" and ended.code == 0
-    left = report.provider_error is not None and not finished and report.stop is None
-    return report.halt is not None or left
 
 
 def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[str]) -> Gateway:

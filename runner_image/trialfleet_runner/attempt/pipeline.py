@@ -172,6 +172,8 @@ class Attempt:
         else:
             refuse_full(self.scratch.agent)
         self._gather_logs()
+        if run.caution is not None:
+            self.members.warnings.append(run.caution)
         patch = patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         self._save(patch)

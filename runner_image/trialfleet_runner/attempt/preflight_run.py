@@ -13,6 +13,7 @@ from trialfleet_ledger.records.measurements import TOKEN_KINDS, PreflightResult
 from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_repository.mounts import MountedScratch
 from trialfleet_runner.agents.protocol import Agent, Setup
+from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
 from trialfleet_sandbox.protocol import Exit, Job, Mount
 
@@ -79,7 +80,7 @@ def look(
     answers = place.scratch.record / "answers.jsonl"
     if answers.exists():
         (record / answers.name).write_bytes(answers.read_bytes())
-    parsed = agent.parse(record, ended, place.scratch.workspace)
+    parsed, _ = parse_output(agent, record, ended, place.scratch.workspace)
     place.scratch.free(keep=("workspace",))
     (place.scratch.home / "tmp").mkdir(parents=True)
     return PreflightRun(_said(parsed, ended, paths), prompt, parsed, ended, gateway.report() if gateway else None)

@@ -83,6 +83,7 @@ class ModelAnswer:
     usage: TokenUsage | None = None
     error: str | None = None
     streamed_chars: int = 0
+    failed: dict[str, Any] = field(default_factory=dict[str, Any])  # the event that ended the stream with an error
 
     @property
     def chars(self) -> int:
@@ -125,6 +126,7 @@ class Assembler(ABC):
     parser: StreamParser = field(default_factory=EventParser)
     ended: bool = False
     error: str | None = None
+    failed: dict[str, Any] = field(default_factory=dict[str, Any])
     chars: int = 0
     usage: dict[str, Any] = field(default_factory=dict[str, Any])
     read_usage: ClassVar[UsageReader] = openai_usage
@@ -133,6 +135,10 @@ class Assembler(ABC):
     def feed(self, chunk: bytes) -> None:
         for event in self.parser.feed(chunk):
             self.take(event)
+
+    def fail(self, event: dict[str, Any]) -> None:
+        """The stream says that there will be no answer."""
+        self.error, self.failed = error_text(event), event
 
     @abstractmethod
     def take(self, event: dict[str, Any]) -> None:
@@ -145,7 +151,7 @@ class Assembler(ABC):
     def answer(self) -> ModelAnswer:
         complete = self.ended and self.error is None
         found = whole_answer(self.body(), type(self).read_usage, complete=complete, counts=self.counts)
-        return replace(found, error=self.error, streamed_chars=self.chars)
+        return replace(found, error=self.error, streamed_chars=self.chars, failed=self.failed)
 
 
 @dataclass
@@ -175,7 +181,7 @@ class MessagesAssembler(Assembler):
             case "message_stop":
                 self.ended = True
             case "error":
-                self.error = error_text(event)
+                self.fail(event)
             case _:
                 pass
 
@@ -225,7 +231,7 @@ class ChatAssembler(Assembler):
         if event.get("done") is True:
             self.ended = True
         elif "error" in event:
-            self.error = error_text(event)
+            self.fail(event)
         else:
             self._chunk(event)
 
@@ -272,7 +278,7 @@ class ResponsesAssembler(Assembler):
         if kind in ("response.completed", "response.incomplete"):
             self.ended = True
         elif kind in ("response.failed", "error"):
-            self.error = error_text(self.response if kind == "response.failed" else event)
+            self.fail(self.response if kind == "response.failed" else event)
         elif isinstance(event.get("delta"), str):
             self.chars += len(event["delta"])
 

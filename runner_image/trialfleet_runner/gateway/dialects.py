@@ -60,10 +60,12 @@ class Dialect:
     fields: Fields  # what a request may have; the rest is refused
     assembler: type[Assembler]
     caps: tuple[str, ...] = ()  # fields that limit the output; the first is the one to set
+    parts = ""  # the field of an answer that lists its parts
 
     def whole(self, body: Body) -> ModelAnswer:
-        """A 2xx answer that was not streamed."""
-        return whole_answer(body, openai_usage, complete=body.get("error") is None)
+        """A 2xx answer that was not streamed; without its parts it is none (an error page, JSON that was cut)."""
+        complete = body.get("error") is None and isinstance(body.get(self.parts), list)
+        return whole_answer(body, openai_usage, complete=complete)
 
     def model(self, body: Body) -> str:
         return str(body.get("model", ""))
@@ -115,9 +117,12 @@ class Messages(Dialect):
     fields = MESSAGES
     assembler = MessagesAssembler
     caps = ("max_tokens",)
+    parts = "content"
 
     def whole(self, body: Body) -> ModelAnswer:
-        return whole_answer(body, messages_usage, complete=body.get("type") == "message")
+        return whole_answer(
+            body, messages_usage, complete=body.get("type") == "message" and isinstance(body.get(self.parts), list)
+        )
 
     def calls(self, body: Body) -> list[ToolCall]:
         called = (block for block in objects(body.get("content")) if "name" in block)
@@ -139,6 +144,7 @@ class Chat(Dialect):
     fields = CHAT
     assembler = ChatAssembler
     caps = ("max_completion_tokens", "max_tokens")
+    parts = "choices"
 
     def calls(self, body: Body) -> list[ToolCall]:
         message = mapping((objects(body.get("choices")) or [{}])[0].get("message"))
@@ -159,6 +165,7 @@ class Responses(Dialect):
     fields = RESPONSES
     assembler = ResponsesAssembler
     caps = ("max_output_tokens",)
+    parts = "output"
 
     def calls(self, body: Body) -> list[ToolCall]:
         found = [item for item in objects(body.get("output")) if str(item.get("type")).endswith("_call")]

@@ -1,9 +1,15 @@
-"""Errors of model providers: what each says, whether it passes, and when to ask again."""
+"""Errors of model providers: what each says, whether it passes, and when to ask again.
+
+An answer is classified by its status, by the *type* of its error and by its shape, never by its message: a
+message may quote what the agent wrote. What these cannot tell (an account's limit that is said with 400) is told
+by a request of our own (`provider_probe`).
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -11,67 +17,142 @@ from trialfleet_ledger.untrusted import mapping, objects
 
 
 class Fault(StrEnum):
-    """TRANSIENT: a retry may succeed. FATAL: no trial of the campaign can succeed. REQUEST: the agent's own."""
+    """TRANSIENT: a retry may succeed. FATAL: no trial of the campaign can succeed, if a request of our own gets
+    the same. REQUEST: the agent's own, unless a request of our own gets the same."""
 
     TRANSIENT = "transient"
     FATAL = "fatal"
     REQUEST = "request"
 
 
+@dataclass(frozen=True)
+class ProviderFailure:
+    """One failed answer. `status`: None if there was none. `kind`: type of the error in lower case, empty if it
+    names none."""
+
+    fault: Fault
+    status: int | None
+    kind: str
+    message: str
+
+    @property
+    def may_be_permanent(self) -> bool:
+        return self.fault is not Fault.TRANSIENT
+
+    @property
+    def of_key(self) -> bool:
+        """Whether it is about the key or the account, not about a model or a path."""
+        named = self.kind not in ("", "model_not_found")
+        return self.status in _UNUSABLE_KEY or (self.fault is Fault.FATAL and named)
+
+    def repeats(self, other: ProviderFailure) -> bool:
+        """Whether two requests met the same: both a key, account or model that cannot be used, or the same error
+        word for word. The two requests have different texts, so a message that is about a text differs."""
+        if self.fault is not other.fault or not self.may_be_permanent:
+            return False
+        same = (self.status, self.kind, self.message) == (other.status, other.kind, other.message)
+        return self.fault is Fault.FATAL or same
+
+
+def _error_of(body: dict[str, Any]) -> dict[str, Any]:
+    """The error's object: nested, or the body itself (an `error` event of the Responses API)."""
+    return mapping(body.get("error")) or body
+
+
 def error_text(body: dict[str, Any]) -> str:
     """`type: message` of a provider's error object, in any dialect."""
-    error = mapping(body.get("error"))
-    kind = error.get("type") or error.get("status") or error.get("code")
-    message = error.get("message") or body.get("message")
-    return f"{kind or 'error'}: {message or 'no message'}"[:500]
+    error = _error_of(body)
+    kind = next(iter(_kinds(error)), "") or error.get("code")
+    message = error.get("message") or body.get("message") or body.get("error")
+    return f"{kind or 'error'}: {message if isinstance(message, str) else 'no message'}"[:500]
 
 
-# Providers put an empty account in a 400 or a 429; only their words tell it from other errors.
-_BILLING = ("credit balance", "billing", "insufficient_quota", "exceeded your current quota", "payment required")
-_NO_MODEL = (
-    "model:",
-    "model_not_found",
-    "does not exist",
-    "invalid model",
-    "is not found for api",
-    "publisher model",
+def _kinds(error: dict[str, Any]) -> list[str]:
+    """The words by which an API names the type of an error; "error" is the type of an event."""
+    named = (error.get(key) for key in ("type", "status", "code"))
+    return [one for one in named if isinstance(one, str) and one and one != "error" and not one.isdigit()]
+
+
+_UNUSABLE_KEY = (401, 402, 403)
+_PASSING = (408, 409, 425, 429)
+_FATAL_KINDS = frozenset(
+    (
+        # Anthropic
+        "authentication_error",
+        "billing_error",
+        "permission_error",
+        # OpenAI
+        "account_deactivated",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "deactivated_workspace",
+        "insufficient_quota",
+        "invalid_api_key",
+        "model_not_found",
+        # LiteLLM
+        "auth_error",
+        "budget_exceeded",
+        "expired_key",
+        "key_model_access_denied",
+        "org_model_access_denied",
+        "team_model_access_denied",
+        "token_not_found_in_db",
+        "user_model_access_denied",
+        # Google
+        "permission_denied",
+        "unauthenticated",
+    )
+)
+_REQUEST_KINDS = frozenset(
+    (
+        *("invalid_request_error", "not_found_error", "request_too_large", "context_length_exceeded"),
+        *("invalid_prompt", "content_policy_violation", "string_above_max_length", "unsupported_parameter"),
+        *("invalid_argument", "failed_precondition", "not_found", "out_of_range", "unimplemented"),
+    )
 )
 _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "ACCESS_TOKEN_EXPIRED")
 
 
-def fault(status: int, body: object) -> Fault:
-    """Classify an answer whose status is not 2xx.
+def fault(status: int | None, body: object) -> Fault:
+    """Classify an answer that is none. `status`: None if its error came inside a stream or with 200.
 
-    >>> fault(529, {}), fault(401, {}), fault(400, {"error": {"message": "Your credit balance is too low"}})
-    (<Fault.TRANSIENT: 'transient'>, <Fault.FATAL: 'fatal'>, <Fault.FATAL: 'fatal'>)
+    >>> fault(529, {}), fault(401, {}), fault(400, {"error": {"message": "your credit balance is too low"}})
+    (<Fault.TRANSIENT: 'transient'>, <Fault.FATAL: 'fatal'>, <Fault.REQUEST: 'request'>)
+    >>> fault(None, {"error": {"type": "billing_error"}}), fault(None, {"error": {"type": "overloaded_error"}})
+    (<Fault.FATAL: 'fatal'>, <Fault.TRANSIENT: 'transient'>)
     """
-    error = mapping(mapping(body).get("error"))
-    if status == 429 and error.get("status") == "RESOURCE_EXHAUSTED":
-        return Fault.FATAL if _daily_quota(error) else Fault.TRANSIENT
-    if status in (401, 402, 403) or _unusable(status, error, error_text(mapping(body)).lower()):
-        return Fault.FATAL
-    if status in (408, 409, 429) or status >= 500 or 300 <= status < 400:
+    error = _error_of(mapping(body))
+    kinds = {kind.lower() for kind in _kinds(error)}
+    status = _stated_status(error) if status is None else status
+    if status is not None and (status >= 500 or 300 <= status < 400):
         return Fault.TRANSIENT
-    return Fault.REQUEST
+    if status in _UNUSABLE_KEY or kinds & _FATAL_KINDS or _lasts(error):
+        return Fault.FATAL
+    if status is None:
+        return Fault.REQUEST if kinds & _REQUEST_KINDS else Fault.TRANSIENT
+    return Fault.TRANSIENT if status in _PASSING else Fault.REQUEST
 
 
-def _unusable(status: int, error: dict[str, Any], words: str) -> bool:
-    """Whether key, account or model cannot be used, where the status alone does not say so."""
-    reasons = {detail.get("reason") for detail in objects(error.get("details"))}
-    return (
-        any(word in words for word in _BILLING)
-        or not reasons.isdisjoint(_KEY_REASONS)
-        or (status == 404 and any(word in words for word in _NO_MODEL))
-        or (status in (400, 404) and error.get("code") == "model_not_found")
-        or (status == 400 and "not servable in region" in words)
-    )
+def _stated_status(error: dict[str, Any]) -> int | None:
+    """The HTTP status that an error inside a stream names: Google and LiteLLM write it as its `code`."""
+    code = str(error.get("code"))
+    return int(code) if re.fullmatch(r"[345]\d\d", code) else None
 
 
-def _daily_quota(error: dict[str, Any]) -> bool:
-    """Google words every exceeded quota alike, "check your plan and billing details"; the quota's id tells a
-    minute's from a day's."""
-    violations = [one for detail in objects(error.get("details")) for one in objects(detail.get("violations"))]
-    return any("PerDay" in str(one.get("quotaId")) for one in violations)
+def failure_of(status: int | None, body: dict[str, Any]) -> ProviderFailure:
+    """What an answer that is none says."""
+    kind = next((kind.lower() for kind in _kinds(_error_of(body))), "")
+    words = error_text(body)
+    return ProviderFailure(fault(status, body), status, kind, words if status is None else f"{status} {words}")
+
+
+def _lasts(error: dict[str, Any]) -> bool:
+    """Whether Google's details name the key, or a quota of a day. Google words every exceeded quota alike, "check
+    your plan and billing details"; the quota's id tells a minute's from a day's."""
+    details = objects(error.get("details"))
+    violations = [one for detail in details for one in objects(detail.get("violations"))]
+    reasons = {str(detail.get("reason")) for detail in details}
+    return not reasons.isdisjoint(_KEY_REASONS) or any("PerDay" in str(one.get("quotaId")) for one in violations)
 
 
 _DELAY = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
@@ -89,3 +170,15 @@ def retry_after_s(body: object) -> int | None:
         if delay and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
             return math.ceil(float(delay[1]))
     return None
+
+
+def stated_wait_s(header: str | None, body: object) -> int | None:
+    """Seconds that the provider asks to wait: by its header, else by the body; None: it does not say, or says a
+    date.
+
+    >>> stated_wait_s("5", {}), stated_wait_s("Wed, 21 Oct 2026 07:28:00 GMT", {})
+    (5, None)
+    """
+    if header is not None and re.fullmatch(r"[0-9]{1,6}", header.strip()):
+        return int(header)
+    return retry_after_s(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from trialfleet_runner.gateway.budget import BudgetLedger, TrialBudget
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.gateway_context import GatewayContext
 from trialfleet_runner.gateway.listener import Listener, loopback_socket, unix_socket
+from trialfleet_runner.gateway.provider_probe import ProviderProbe
 from trialfleet_runner.gateway.record import JsonLinesFile
 from trialfleet_runner.gateway.redaction import KeyRedaction
 from trialfleet_runner.gateway.server import Handler
@@ -22,7 +24,7 @@ from trialfleet_runner.gateway.upstream import Upstream, UpstreamConnections
 _NO_BUDGET = TrialBudget()
 _NO_CANARIES = Canaries()
 _CLOSE_WAIT_S = 5.0
-_PATIENCE_S = 1800.0  # so long may one failure of the provider stretch the agent's time
+PATIENCE_S = 1800.0  # so long may failures of the provider stretch the agent's time
 
 
 class Gateway:
@@ -32,7 +34,8 @@ class Gateway:
     `listen`: unix socket to listen on, for sandboxes without a network; without it a free loopback port.
     `model`: the main model, as requests name it; None: the model of the first request.
     `prices`: override or add to the list. `fields`: fields of requests, such as `messages.content.odd`, that pass
-    although the list of the API does not have them.
+    although the list of the API does not have them. `patience_s`: most that throttling may add to the agent's time.
+    `probe`: sends the requests of our own.
 
     The gateway does not retry: errors pass through unchanged, the agent's client retries, and the time until its
     next success counts as throttled. Raises `OperatorError` if there is a money budget and the model's price is
@@ -50,6 +53,8 @@ class Gateway:
         model: str | None = None,
         prices: Mapping[str, Price] | None = None,
         fields: Collection[str] = (),
+        patience_s: float = PATIENCE_S,
+        probe: ProviderProbe | None = None,
     ) -> None:
         prices = prices or {}
         if budget.max_cost_usd is not None and model is not None and price_of(model, prices) is None:
@@ -64,13 +69,14 @@ class Gateway:
         self._shared = shared = GatewayContext(
             line=UpstreamConnections(upstream),
             account=BudgetLedger(budget, prices),
-            tally=RequestTally(Throttle(_PATIENCE_S), model),
+            tally=RequestTally(Throttle(patience_s), model),
             canaries=canaries,
             bodies=JsonLinesFile(record / "model.jsonl", hidden),
             answers=JsonLinesFile(record / "answers.jsonl", hidden),
             keys=KeyRedaction(upstream.secrets),
             permitted=frozenset(fields),
         )
+        self._probe, self._closed = probe or ProviderProbe(upstream), False
         upstream.watch(shared.hide)
         listening = unix_socket(listen) if listen else loopback_socket()
         self.port: int | None = None if listen else int(listening.getsockname()[1])
@@ -118,6 +124,7 @@ class Gateway:
             errors=tuple(tally.errors),
             error_count=tally.error_count,
             provider_error=tally.provider_error(),
+            provider_gave_up=tally.gave_up,
             halt=tally.halt,
             stop=tally.stop,
             refused=tuple(tally.refused),
@@ -131,8 +138,11 @@ class Gateway:
         )
 
     def close(self) -> None:
-        """Hang up on the provider at once, then on the agent; idempotent. The socket's file is removed."""
-        shared = self._shared
+        """Hang up on the provider at once, then on the agent; idempotent. The socket's file is removed. If the
+        planned model's last failure may be permanent, a request of our own then confirms it or not."""
+        if self._closed:
+            return
+        self._closed, shared = True, self._shared
         shared.line.close()
         shared.account.close()
         self._listener.close(_CLOSE_WAIT_S)
@@ -140,6 +150,16 @@ class Gateway:
         shared.answers.close()
         if self.socket is not None:
             self.socket.unlink(missing_ok=True)
+        suspect, model = shared.tally.planned.suspect, shared.tally.main_model
+        if suspect is not None and model is not None and self._probe.confirms(suspect, model):
+            shared.tally.halt_campaign(suspect.failure.message)
+
+    def ask_again(self, stop: threading.Event) -> None:
+        """After `close`: whether the provider has given up. Takes up to a minute, and only after an outage of a
+        minute or more; ends early when `stop` is set."""
+        outage = self._shared.tally.planned.outage
+        if outage is not None:
+            self._shared.tally.gave_up = self._probe.gave_up(outage, stop)
 
     def __enter__(self) -> Gateway:
         return self

@@ -13,8 +13,8 @@ from typing import Any
 from trialfleet_runner.gateway.budget import BudgetLedger
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.dialects import Dialect
-from trialfleet_runner.gateway.faults import Fault
 from trialfleet_runner.gateway.listener import Room
+from trialfleet_runner.gateway.planned_model import SentRequest
 from trialfleet_runner.gateway.record import JsonLinesFile
 from trialfleet_runner.gateway.redaction import KeyRedaction
 from trialfleet_runner.gateway.tally import RequestTally
@@ -45,11 +45,6 @@ class GatewayContext:
         self.keys.hide(secret)
         self.bodies.hide(secret)
         self.answers.hide(secret)
-
-    def halt(self, reason: str) -> None:
-        """Record that no trial of this campaign can succeed."""
-        now = self.clock()
-        self.tally.failed(now, chain="", started=now, main=False, status=None, fault=Fault.FATAL, message=reason)
 
 
 class ClientGone(Exception):
@@ -114,6 +109,11 @@ class AgentRequest:
     @property
     def model(self) -> str:
         return self.dialect.model(self.body)
+
+    @property
+    def sent(self) -> SentRequest:
+        """As a request of our own would repeat it."""
+        return SentRequest(self.dialect, self.query, self.headers, self.body, len(self.data))
 
     @property
     def chain(self) -> str:

@@ -20,7 +20,6 @@ from trialfleet_runner.gateway.answers import (
 )
 from trialfleet_runner.gateway.conversations import Opening
 from trialfleet_runner.gateway.dialects import Body, Dialect, ToolCall, texts
-from trialfleet_runner.gateway.faults import error_text
 from trialfleet_runner.gateway.requests.gemini_fields import GEMINI
 
 _COUNTS = "usageMetadata"
@@ -93,7 +92,7 @@ class GeminiAssembler(Assembler):
 
     def take(self, event: dict[str, Any]) -> None:
         if "error" in event:
-            self.error = error_text(event)
+            self.fail(event)
             return
         self.head |= {key: event[key] for key in ("responseId", "modelVersion", "promptFeedback") if key in event}
         self.usage |= {key: value for key, value in mapping(event.get(_COUNTS)).items() if value is not None}

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_ledger.token_usage import TokenUsage
@@ -14,8 +15,10 @@ from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look
 from trialfleet_runner.gateway.dialects import ToolCall
-from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
+from trialfleet_runner.gateway.faults import Fault, ProviderFailure, failure_of, retry_after_s, stated_wait_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
+from trialfleet_runner.gateway.planned_model import FailedRequest
+from trialfleet_runner.gateway.provider_probe import failure_of_refusal
 from trialfleet_runner.gateway.record import capped
 from trialfleet_runner.gateway.redaction import StreamRedaction
 from trialfleet_runner.gateway.request_json import serialise_request
@@ -58,7 +61,7 @@ class ProxiedRequest:
         except (OSError, http.client.HTTPException) as error:
             self._unreachable(error)
         except UpstreamRefusal as error:
-            self._failed(None, Fault.FATAL, str(error), None)
+            self._failed(failure_of_refusal(error), None)
             self._local_error(404, str(error))
         finally:
             self._settle()
@@ -122,8 +125,7 @@ class ProxiedRequest:
             self._quietly(self.reply.finish)
             return
         else:
-            message = answer.error or broken or "the stream ended before the answer did"
-            self._failed(response.status, Fault.TRANSIENT, message, answer)
+            self._failed(_stream_failure(response.status, answer, broken), answer)
             if answer.error is not None and broken is None:
                 self._quietly(self.reply.finish)
                 return
@@ -135,15 +137,19 @@ class ProxiedRequest:
         answer = self.call.dialect.whole(body)
         if answer.complete:
             self._complete(answer, response.status)
-        else:
-            self._failed(response.status, Fault.TRANSIENT, error_text(body), answer)
-        self._pass(response, data)
+            self._pass(response, data)
+            return
+        failure = failure_of(None, body)  # an error page, JSON that was cut, or an error that is said with 200
+        self._failed(replace(failure, status=response.status), answer)
+        message = self.of.bodies.redact(failure.message)
+        self._local_error(400 if failure.may_be_permanent else 502, f"the provider's answer is none: {message}")
 
     def _error(self, response: ProviderResponse) -> None:
         data = whole_body(response)
         body = json_body(data)
-        found = fault(response.status, body)
-        self._failed(response.status, found, f"{response.status} {error_text(body)}", None)
+        failure = failure_of(response.status, body)
+        wait_s = stated_wait_s(response.headers.get("retry-after"), body)
+        self._failed(failure, None, math.inf if wait_s is None else self.of.clock() + wait_s)
         if 300 <= response.status < 400:
             self._local_error(502, f"the provider redirects ({response.status}), which is not followed")
         else:
@@ -156,7 +162,7 @@ class ProxiedRequest:
             self.of.tally.hung_up()
             self.reply.abort()
             return
-        self._failed(None, Fault.TRANSIENT, f"no answer: {_text(error)}", None)
+        self._failed(ProviderFailure(Fault.TRANSIENT, None, "", f"no answer: {_text(error)}"), None)
         self._local_error(502, "the model provider does not answer")
 
     def _complete(self, answer: ModelAnswer, status: int) -> None:
@@ -188,25 +194,20 @@ class ProxiedRequest:
         self.of.tally.hung_up()
         self._record(None, answer, turn, "interrupted")
 
-    def _failed(self, status: int | None, found: Fault, message: str, answer: ModelAnswer | None) -> None:
-        message = self.of.bodies.redact(message)
+    def _failed(self, failure: ProviderFailure, answer: ModelAnswer | None, until: float = math.inf) -> None:
+        """`until`: the end of the provider's Retry-After."""
+        failure = replace(failure, message=self.of.bodies.redact(failure.message))
         if answer is not None:
             self._charge(answer)
             self.read = answer.usage is not None or answer.streamed_chars > 0
         self.counted = self.read or found is Fault.REQUEST
         self._settle()
-        if found is Fault.REQUEST:
-            self.of.tally.declined(chain=self.call.chain, started=self.started, main=self.admitted.asked.main)
-        self.of.tally.failed(
-            self.of.clock(),
-            chain=self.call.chain,
-            started=self.started,
-            main=self.admitted.asked.main,
-            status=status,
-            fault=found,
-            message=message,
-        )
-        self._record(status, answer, None, message)
+        chain, main = self.call.chain, self.admitted.asked.main
+        if failure.fault is Fault.REQUEST:
+            self.of.tally.declined(chain=chain, started=self.started, main=main)
+        one = FailedRequest(self.started, self.call.sent, failure)
+        self.of.tally.failed(self.of.clock(), chain=chain, main=main, one=one, until=until)
+        self._record(failure.status, answer, None, failure.message)
 
     def _charge(self, answer: ModelAnswer) -> None:
         """What was counted, and of an answer that was cut or came without counts an estimate of its output."""
@@ -263,6 +264,14 @@ class ProxiedRequest:
             act()
 
 
+def _stream_failure(status: int, answer: ModelAnswer, broken: str | None) -> ProviderFailure:
+    """A stream without its end: as its error says, or broken off."""
+    if answer.error is not None:
+        return replace(failure_of(None, answer.failed), status=status)
+    message = broken or "the stream ended before the answer did"
+    return ProviderFailure(Fault.TRANSIENT, status, "", message)
+
+
 def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
@@ -283,7 +292,7 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
         shared.account.settle(admitted, None, answered=False, counted=False)
         admitted = RequestRefused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")
     if admitted.kind == "unpriced" and asked.main:
-        shared.halt(admitted.message)
+        shared.tally.halt_campaign(admitted.message)
     _refuse(shared, call, reply, admitted.message, admitted)
 
 

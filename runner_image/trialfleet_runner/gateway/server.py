@@ -11,7 +11,6 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.proxied_request import serve
 from trialfleet_runner.gateway.request_json import MalformedRequest, parse_request, serialise_request
@@ -121,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
         self._relay("GET", path + query, headers, None)
 
     def _relay(self, method: str, target: str, headers: dict[str, str], data: bytes | None) -> None:
-        """A request that no model answers: passed through, not counted; bad credentials still show."""
+        """A request that no model answers: passed through, not counted."""
         line = self._shared.line
         try:
             with line.open(method, target, headers, data, line.upstream.whole_timeout_s) as response:
@@ -131,8 +130,6 @@ class Handler(BaseHTTPRequestHandler):
             raise _Refused(404, "not_found_error", f"trialfleet: {error}") from None
         except (OSError, http.client.HTTPException):
             raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
-        if status in (401, 402, 403) and fault(status, {}) is Fault.FATAL:
-            self._shared.halt(f"{status} on {target.partition('?')[0]}")
         self._reply.whole(status, self._shared.keys.redact_headers(back), self._shared.keys.redact_bytes(answer))
 
     def _body(self, headers: dict[str, str]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway.answers import ModelAnswer
 from trialfleet_runner.gateway.canary import Sighting, strings
 from trialfleet_runner.gateway.faults import Fault
+from trialfleet_runner.gateway.planned_model import FailedRequest, PlannedModelRecord
 
 
 class ProviderError(Frozen):
@@ -57,8 +59,11 @@ class GatewayReport(Frozen):
     throttled_s: float
     errors: tuple[ProviderError, ...]  # the first 100
     error_count: int
-    provider_error: str | None  # the main model's last request failed and nothing after it succeeded: a loss
-    halt: str | None  # credentials, credit or model: no trial of this campaign can succeed
+    provider_error: str | None  # the main model's last request failed and nothing after it was answered
+    provider_gave_up: (
+        bool  # an outage: a repetition of that request, after the agent's end, was not answered either
+    )
+    halt: str | None  # credentials, credit or model, which a request of our own confirmed: no trial can succeed
     stop: Stop | None  # MAX_TURNS or COST: the budget ended the agent
     refused: tuple[str, ...]  # why requests were not forwarded, each reason once
     unauthorised: int  # requests without the token
@@ -74,28 +79,33 @@ class GatewayReport(Frozen):
 
 @dataclass
 class Throttle:
-    """Time from the start of a request that the provider failed until the start of the next that succeeds.
+    """Time from the start of a request for the planned model that the provider failed until the start of the next
+    that it answers, or until the provider's own Retry-After.
 
-    A chain is one API path and model: the unit that an agent retries. A success of the main model closes every
-    chain: an agent that continues is not waiting for a title. Overlapping chains count once, because the agent has
-    one wall clock. An open chain stops counting after `patience_s`: a permanent outage must not give an agent
-    endless time.
+    A chain is one API path and model: the unit that an agent retries. An answer of the main model closes every
+    chain. Overlapping chains count once, because the agent has one wall clock. All of it together is at most
+    `patience_s`: a permanent outage must not give an agent endless time.
     """
 
     patience_s: float
-    _open: dict[str, float] = field(default_factory=dict[str, float])
+    _open: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     _closed: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
-    def failed(self, chain: str, started: float) -> None:
-        self._open.setdefault(chain, started)
+    def failed(self, chain: str, started: float, until: float = math.inf) -> None:
+        """`until`: end of the Retry-After that the answer states."""
+        since, before = self._open.get(chain, (started, 0.0))
+        if started > before and chain in self._open:
+            self._closed.append((since, before))
+            since = started
+        self._open[chain] = (since, until)
 
     def succeeded(self, chain: str, started: float, *, main: bool = False) -> None:
         """`started`: of the request that succeeded. One that began before the failure proves nothing."""
         for name in list(self._open) if main else [chain]:
-            since = self._open.get(name)
-            if since is not None and started >= since:
+            since, until = self._open.get(name, (math.inf, 0.0))
+            if started >= since:
                 del self._open[name]
-                self._closed.append((since, min(started, since + self.patience_s)))
+                self._closed.append((since, min(started, until)))
 
     def is_open(self, chain: str) -> bool:
         return chain in self._open
@@ -107,14 +117,17 @@ class Throttle:
         >>> throttle.failed("a", 10); throttle.failed("b", 12); throttle.succeeded("a", 15)
         >>> throttle.seconds(20)
         10
+        >>> throttle.failed("b", 30, until=33)
+        >>> throttle.seconds(40)
+        23
         """
-        running = [(since, min(now, since + self.patience_s)) for since in self._open.values()]
+        running = [(since, min(now, until)) for since, until in self._open.values()]
         total: float = 0
         reached = float("-inf")
         for start, end in sorted(self._closed + running):
             total += max(0, end - max(start, reached))
             reached = max(reached, end)
-        return total
+        return min(total, self.patience_s)
 
 
 _KEPT_ERRORS = 100
@@ -135,6 +148,7 @@ class RequestTally:
     error_count: int = 0
     stop: Stop | None = None
     halt: str | None = None
+    gave_up: bool = False
     first_request_s: float | None = None
     last_answer_s: float | None = None
     models: set[str] = field(default_factory=set[str])
@@ -144,7 +158,7 @@ class RequestTally:
     undeclared: set[str] = field(default_factory=set[str])
     own_files: set[str] = field(default_factory=set[str])
     _named: set[str] = field(default_factory=set[str])  # Markdown files in the model's own words
-    _main_chains: dict[str, str] = field(default_factory=dict[str, str])  # chain -> its last error
+    planned: PlannedModelRecord = field(default_factory=PlannedModelRecord)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_main(self, model: str) -> bool:
@@ -175,6 +189,8 @@ class RequestTally:
     def succeeded(self, at: float, *, chain: str, started: float, main: bool, answer: ModelAnswer) -> None:
         with self._lock:
             self.throttle.succeeded(chain, started, main=main)
+            if main:
+                self.planned.answered(started)
             self.answered += 1
             self.last_answer_s = at
             if answer.model:
@@ -186,20 +202,25 @@ class RequestTally:
         with self._lock:
             self.throttle.succeeded(chain, started, main=main)
 
-    def failed(
-        self, at: float, *, chain: str, started: float, main: bool, status: int | None, fault: Fault, message: str
-    ) -> None:
+    def failed(self, at: float, *, chain: str, main: bool, one: FailedRequest, until: float = math.inf) -> None:
+        """A request has no answer. Only the planned model's failures say something of the provider and stop the
+        clock: an agent chooses the names of other models. `until`: end of the Retry-After."""
+        failure = one.failure
         with self._lock:
             self.error_count += 1
             if len(self.errors) < _KEPT_ERRORS:
-                self.errors.append(ProviderError(at_s=at, status=status, fault=fault.value, message=message))
-            if fault is Fault.REQUEST:
+                kept = {"status": failure.status, "fault": failure.fault.value, "message": failure.message}
+                self.errors.append(ProviderError.model_validate({"at_s": at, **kept}))
+            if not main:
                 return
-            self.throttle.failed(chain, started)
-            if main:
-                self._main_chains[chain] = message
-            if fault is Fault.FATAL:
-                self.halt = self.halt or message
+            self.planned.add(one)
+            if failure.fault is Fault.TRANSIENT and one.sent.within_size:
+                self.throttle.failed(chain, one.started, until)
+
+    def halt_campaign(self, reason: str) -> None:
+        """No trial of this campaign can succeed."""
+        with self._lock:
+            self.halt = self.halt or reason
 
     def refuse(self, reason: str, stop: Stop | None) -> None:
         with self._lock:
@@ -220,10 +241,9 @@ class RequestTally:
             return self.throttle.seconds(now)
 
     def provider_error(self) -> str | None:
-        """Why the main model could not be reached last, when nothing after it succeeded."""
+        """Why the planned model could not be reached last, when nothing after it was answered."""
         with self._lock:
-            left = [text for chain, text in self._main_chains.items() if self.throttle.is_open(chain)]
-            return left[-1] if left else None
+            return self.planned.error
 
 
 def _named(path: str, names: set[str]) -> bool:

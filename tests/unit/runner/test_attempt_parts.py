@@ -41,7 +41,9 @@ def report(**given: object) -> GatewayReport:
     base |= dict.fromkeys(
         ("cost_usd", "main_model", "provider_error", "halt", "stop", "first_request_s", "last_answer_s")
     )
-    return GatewayReport.model_validate({**base, "prices_as_of": "", "reached": {}, **given})
+    return GatewayReport.model_validate(
+        {**base, "prices_as_of": "", "reached": {}, "provider_gave_up": False, **given}
+    )
 
 
 def exited(cause: str = "itself", code: int = 0) -> Exit:

@@ -21,7 +21,6 @@ from trialfleet_runner.gateway.answers import (
 from trialfleet_runner.gateway.canary import Canaries, look
 from trialfleet_runner.gateway.conversations import Opening
 from trialfleet_runner.gateway.dialects import DIALECTS, ToolCall
-from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.gemini import ArrayParser
 from trialfleet_runner.gateway.listener import Room
 from trialfleet_runner.gateway.record import JsonLinesFile, capped
@@ -242,27 +241,6 @@ def test_streamed_chat_requests_ask_for_their_counts() -> None:
 # --- faults, waiting ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("status", "words", "expected"),
-    [
-        (429, "rate limited", Fault.TRANSIENT),
-        (429, "You exceeded your current quota, please check your plan and billing details", Fault.FATAL),
-        (400, "Your credit balance is too low to access the API", Fault.FATAL),
-        (400, "prompt is too long", Fault.REQUEST),
-        (401, "invalid x-api-key", Fault.FATAL),
-        (403, "forbidden", Fault.FATAL),
-        (404, "model: claude-x", Fault.FATAL),
-        (404, "no such thing", Fault.REQUEST),
-        (413, "request too large", Fault.REQUEST),
-        (500, "oops", Fault.TRANSIENT),
-        (529, "overloaded", Fault.TRANSIENT),
-        (302, "", Fault.TRANSIENT),
-    ],
-)
-def test_errors_are_told_apart(status: int, words: str, expected: Fault) -> None:
-    assert fault(status, {"error": {"type": "t", "message": words}}) is expected
-
-
 def test_waiting_counts_from_the_first_failure_to_the_success() -> None:
     throttle = Throttle(patience_s=100)
     throttle.failed("m", 10)
@@ -288,6 +266,24 @@ def test_an_agent_that_goes_on_is_not_waiting_for_a_title() -> None:
     throttle.failed("main", 20)
     throttle.succeeded("title", 21)
     assert throttle.seconds(30) == 12
+
+
+def test_a_stated_wait_is_the_providers_and_what_follows_is_not() -> None:
+    throttle = Throttle(patience_s=100)
+    throttle.failed("m", 10, until=15)
+    assert throttle.seconds(99) == 5
+    throttle.failed("m", 40, until=42)
+    assert throttle.seconds(99) == 7
+    throttle.succeeded("m", 41)
+    assert throttle.seconds(99) == 6
+
+
+def test_all_failures_together_add_no_more_than_the_patience() -> None:
+    throttle = Throttle(patience_s=60)
+    for began in range(0, 900, 100):
+        throttle.failed("m", began)
+        throttle.succeeded("m", began + 50)
+    assert throttle.seconds(1000) == 60
 
 
 def test_a_provider_that_is_down_for_good_gives_no_endless_time() -> None:

@@ -1,0 +1,76 @@
+"""What an event that ends an attempt means: a loss, or nothing that changes the verdict. Pure.
+
+From the start of the agent on, the default is a verdict. A loss needs a witness outside of the attempt; what an
+agent can make by itself (bytes of its output, its exit code, the requests that it chooses) is none. Runner and
+pods read this table, and docs/reference/ledger.md shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from trialfleet_ledger.records.verdicts import LossClass
+
+
+class EndEvent(StrEnum):
+    """What happened, as the witness says it."""
+
+    PREEMPTED = "preempted, evicted through the API, drained"
+    NODE_GONE = "node gone, not ready or shutting down"
+    NODE_PRESSURE = "node short of memory, disk, inodes or process ids; evicted by the kubelet"
+    OVER_LIMIT = "evicted for more than its own limit or request"
+    HOST_FULL = "disk or inodes of the host are full"
+    OUTAGE = "the provider does not answer the planned model"
+    REFUSED_BY_PROVIDER = "the provider refuses key, account or planned model"
+    RUNNER_BROKE = "the runner breaks on what the agent left"
+    TOLD_TO_STOP = "the runner is told to stop while the agent runs"
+    OPERATOR_STOP = "the operator stops the controller"
+    NO_REQUEST = "the agent needs a model and sent no request"
+
+
+@dataclass(frozen=True)
+class EndRule:
+    """`loss`: None: a verdict. `within_limits`: a loss only if the attempt's own measured share is within its
+    limits; else the agent is `exhausted`. `causes`: how the agent's program must have ended."""
+
+    witness: str
+    loss: LossClass | None
+    within_limits: bool = False
+    causes: tuple[str, ...] = ("itself", "timeout", "memory", "disk", "stopped")
+
+
+END_RULES: dict[EndEvent, EndRule] = {
+    EndEvent.PREEMPTED: EndRule("API server", LossClass.EVICTED),
+    EndEvent.NODE_GONE: EndRule("API server", LossClass.NODE_LOST),
+    EndEvent.NODE_PRESSURE: EndRule("kubelet", LossClass.OVERUSE),
+    EndEvent.OVER_LIMIT: EndRule("kubelet", LossClass.OVERUSE),
+    EndEvent.HOST_FULL: EndRule("file system, measured by the runner", LossClass.HOST_FULL, within_limits=True),
+    EndEvent.OUTAGE: EndRule(
+        "the runner's repetitions of the last request", LossClass.PROVIDER, causes=("itself",)
+    ),
+    EndEvent.REFUSED_BY_PROVIDER: EndRule(
+        "the runner's own minimal request", LossClass.PROVIDER, causes=("itself", "timeout")
+    ),
+    EndEvent.RUNNER_BROKE: EndRule("none", None),
+    EndEvent.TOLD_TO_STOP: EndRule("the runner", LossClass.TERMINATED, causes=("stopped",)),
+    EndEvent.OPERATOR_STOP: EndRule("controller", LossClass.INTERRUPTED),
+    EndEvent.NO_REQUEST: EndRule("gateway", None),
+}
+
+Cause = Literal["itself", "timeout", "memory", "disk", "stopped"]
+
+
+def loss_of_event(event: EndEvent, *, cause: Cause = "itself", within_limits: bool = True) -> LossClass | None:
+    """The loss that a witnessed event is; None: the attempt has a verdict. `cause`: how the agent's program ended.
+
+    >>> loss_of_event(EndEvent.OUTAGE).value, loss_of_event(EndEvent.OUTAGE, cause="memory")
+    ('provider', None)
+    >>> loss_of_event(EndEvent.HOST_FULL, within_limits=False) is None
+    True
+    """
+    rule = END_RULES[event]
+    if cause not in rule.causes or (rule.within_limits and not within_limits):
+        return None
+    return rule.loss
