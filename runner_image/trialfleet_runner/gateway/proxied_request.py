@@ -200,7 +200,7 @@ class ProxiedRequest:
         if answer is not None:
             self._charge(answer)
             self.read = answer.usage is not None or answer.streamed_chars > 0
-        self.counted = self.read or found is Fault.REQUEST
+        self.counted = self.read or failure.fault is Fault.REQUEST
         self._settle()
         chain, main = self.call.chain, self.admitted.asked.main
         if failure.fault is Fault.REQUEST:
