@@ -20,28 +20,36 @@ MACHINE = frozenset({LossClass.HOST_FULL, LossClass.STORE, LossClass.UNSAVED})
 # No attempt was made: the campaign is wider than its cluster, whose size changes.
 UNCHARGED = MACHINE | {LossClass.UNSCHEDULABLE}
 
-# The infrastructure removed the attempt. No agent can cause these. A loss that an agent could cause (`overuse`,
-# `terminated`…) spends `mid_run`; otherwise an agent could try until it passes.
+# The infrastructure removed the attempt, as the API server says. A loss that an agent could cause (`overuse`,
+# `terminated`…, a second lost node) spends `mid_run`; otherwise an agent could try until it passes.
 DISRUPTIONS = frozenset({LossClass.EVICTED, LossClass.NODE_LOST})
 
 # How many runs of a trial's agent the operator may interrupt and have repeated. No plan sets it: an operator who
 # watches a campaign could otherwise repeat trials that look bad until they pass.
 INTERRUPTIONS = 2
 
+# How often the agent of a trial runs again because the model provider gave up. No plan sets it.
+PROVIDER_REDRAWS = 1
+
 
 class RetryBudget(StrEnum):
-    """What a loss spends. The values are the names of the fields of the plan's `retries`, but for `INTERRUPTIONS`,
-    which no plan sets."""
+    """What a loss spends. The values are the names of the fields of the plan's `retries`, but for `INTERRUPTIONS`
+    and `PROVIDER_REDRAWS`, which no plan sets."""
 
     BEFORE_AGENT = "before_agent"
     MID_RUN = "mid_run"
     SCORING = "scoring"
     DISRUPTIONS = "disruptions"
     INTERRUPTIONS = "interruptions"
+    PROVIDER_REDRAWS = "provider_redraws"
 
     def size(self, retries: RetrySpec) -> int:
         """How many losses may spend it in one trial."""
-        size: int = INTERRUPTIONS if self is RetryBudget.INTERRUPTIONS else getattr(retries, self.value)
+        if self is RetryBudget.INTERRUPTIONS:
+            return INTERRUPTIONS
+        if self is RetryBudget.PROVIDER_REDRAWS:
+            return min(PROVIDER_REDRAWS, retries.mid_run)
+        size: int = getattr(retries, self.value)
         return size
 
 
@@ -53,7 +61,7 @@ _OF_STAGE = {
 
 
 def budget_of(loss: LossClass, stage: Stage) -> RetryBudget | None:
-    """Which budget the loss spends; None: none.
+    """Which budget the loss spends; None: none. A second lost node of a trial spends another (`may_follow`).
 
     >>> budget_of(LossClass.EVICTED, Stage.MID_RUN).value, budget_of(LossClass.RUNNER, Stage.MID_RUN).value
     ('disruptions', 'mid_run')
@@ -70,6 +78,8 @@ def budget_of(loss: LossClass, stage: Stage) -> RetryBudget | None:
         return RetryBudget.INTERRUPTIONS if stage is Stage.MID_RUN else None
     if stage is Stage.BEFORE_AGENT and loss in UNCHARGED:
         return None
+    if stage is Stage.MID_RUN and loss is LossClass.PROVIDER:
+        return RetryBudget.PROVIDER_REDRAWS
     if stage in (Stage.MID_RUN, Stage.AFTER_PATCH) and loss in DISRUPTIONS:
         return RetryBudget.DISRUPTIONS
     return _OF_STAGE.get(stage)
@@ -83,8 +93,27 @@ def may_follow(
     >>> evicted = (LossClass.EVICTED, Stage.MID_RUN)
     >>> may_follow(*evicted, earlier=[evicted] * 2, retries=RetrySpec(disruptions=2))
     False
+
+    The first node that is lost under an agent is a disruption; each further one spends `mid_run`, because an agent
+    that breaks nodes would otherwise have twenty more tries.
+
+    >>> lost = (LossClass.NODE_LOST, Stage.MID_RUN)
+    >>> [may_follow(*lost, earlier=[lost] * n, retries=RetrySpec(mid_run=2)) for n in range(4)]
+    [True, True, True, False]
     """
     if loss in FINAL or stage is Stage.UNKNOWN:
         return False
-    budget = budget_of(loss, stage)
-    return budget is None or sum(budget_of(*one) is budget for one in earlier) < budget.size(retries)
+    before, budget = list(earlier), budget_of(loss, stage)
+    if (loss, stage) == _NODE and _NODE in before:
+        budget = RetryBudget.MID_RUN
+    return budget is None or _spent(budget, before) < budget.size(retries)
+
+
+_NODE = (LossClass.NODE_LOST, Stage.MID_RUN)
+
+
+def _spent(budget: RetryBudget, losses: list[tuple[LossClass, Stage]]) -> int:
+    """How many of the losses spent the budget, in any order."""
+    further = max(0, losses.count(_NODE) - 1)
+    moved = {RetryBudget.DISRUPTIONS: -further, RetryBudget.MID_RUN: further}.get(budget, 0)
+    return moved + sum(budget_of(*one) is budget for one in losses)

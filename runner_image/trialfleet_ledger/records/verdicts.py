@@ -38,7 +38,9 @@ class LossClass(StrEnum):
 
     EVICTED = "evicted"  # the cluster or its queue took the place away
     NODE_LOST = "node_lost"
-    OVERUSE = "overuse"  # evicted for what its own containers used: perhaps the agent's doing
+    OVERUSE = (
+        "overuse"  # evicted for what its containers used, or a node under pressure: perhaps the agent's doing
+    )
     IMAGE_PULL = "image_pull"
     UNSCHEDULABLE = "unschedulable"
     SETUP = "setup"  # workspace, environment or sandbox could not be prepared

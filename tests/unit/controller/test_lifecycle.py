@@ -47,6 +47,7 @@ def test_every_history_ends_measured_or_abandoned_or_goes_on(history: list[Event
     assert now.attempts - spent.count(None) <= 1 + sum(allowed.values())
     assert (now.phase is TrialPhase.MEASURED) == (now.scored is not None)
     assert (now.phase is TrialPhase.ABANDONED) == (now.abandoned is not None)
+    allowed[RetryBudget.DISRUPTIONS] += RETRIES.mid_run  # lost nodes after the first
     for budget in RetryBudget:
         assert spent.count(budget) <= allowed[budget] + (now.phase is TrialPhase.ABANDONED)
 
@@ -91,7 +92,9 @@ def after(*losses: AttemptLost) -> TrialProgress:
         (AttemptLost(LossClass.TERMINATED, Stage.MID_RUN), RETRIES.mid_run),
         (AttemptLost(LossClass.OVERUSE, Stage.MID_RUN), RETRIES.mid_run),
         (AttemptLost(LossClass.EVICTED, Stage.MID_RUN), RETRIES.disruptions),
-        (AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN), RETRIES.disruptions),
+        (AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN), 1 + RETRIES.mid_run),
+        (AttemptLost(LossClass.NODE_LOST, Stage.AFTER_PATCH), RETRIES.disruptions),
+        (AttemptLost(LossClass.PROVIDER, Stage.MID_RUN), 1),
         (AttemptLost(LossClass.SCORING, Stage.AFTER_PATCH), RETRIES.scoring),
         (AttemptLost(LossClass.EVICTED, Stage.AFTER_PATCH), RETRIES.disruptions),
         (AttemptLost(LossClass.INTERRUPTED, Stage.MID_RUN), 2),
@@ -109,7 +112,10 @@ def test_each_budget_gives_so_many_retries(lost: AttemptLost, budget: int) -> No
 def test_disruptions_and_other_losses_do_not_spend_each_others_budgets(
     history: list[AttemptLost], disruption: LossClass, other: LossClass
 ) -> None:
-    """A disruption after the agent began is decided by earlier disruptions alone, any other loss by the others."""
+    """A disruption after the agent began is decided by earlier disruptions alone, any other loss by the others.
+    Nodes that are lost under the agent are in both budgets."""
+    lost_node = AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN)
+    history = [one for one in history if one != lost_node]
 
     def disrupted(lost: AttemptLost) -> bool:
         return lost.loss in DISRUPTIONS and lost.stage in (Stage.MID_RUN, Stage.AFTER_PATCH)
@@ -129,10 +135,11 @@ def test_disruptions_and_other_losses_do_not_spend_each_others_budgets(
         assert whole == lost.may_be_followed(TrialProgress(losses=same), RETRIES)
 
 
-def test_the_third_reclaim_of_a_node_abandons_nothing_by_default() -> None:
+@pytest.mark.parametrize(("loss", "times"), [(LossClass.EVICTED, 20), (LossClass.NODE_LOST, 3)])
+def test_reclaims_abandon_nothing_by_default(loss: LossClass, times: int) -> None:
     now = TrialProgress()
-    for _ in range(20):
-        reclaimed = AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN)
+    for _ in range(times):
+        reclaimed = AttemptLost(loss, Stage.MID_RUN)
         now = advance(advance(now, Placed(), retries=RetrySpec()), reclaimed, retries=RetrySpec())
     assert now.phase is TrialPhase.WAITING
 

@@ -10,15 +10,16 @@ import re
 
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.backends.protocol import Wait
+from trialfleet_ledger.attempt_ends import EndEvent
 from trialfleet_ledger.records.verdicts import LossClass
 
 DISRUPTION = "DisruptionTarget"  # a pod's condition, by Kubernetes' own components
 DISRUPTIONS = {
-    "PreemptionByScheduler": (LossClass.EVICTED, "preempted by a pod of higher priority"),
-    "EvictionByEvictionAPI": (LossClass.EVICTED, "evicted through the eviction API"),
-    "TerminationByKubelet": (LossClass.EVICTED, "ended by its node: short of a resource, or shutting down"),
-    "DeletionByTaintManager": (LossClass.NODE_LOST, "its node was tainted: unreachable, not ready, or drained"),
-    "DeletionByPodGC": (LossClass.NODE_LOST, "its node is gone"),
+    "PreemptionByScheduler": (EndEvent.PREEMPTED, "preempted by a pod of higher priority"),
+    "EvictionByEvictionAPI": (EndEvent.PREEMPTED, "evicted through the eviction API"),
+    "TerminationByKubelet": (EndEvent.NODE_GONE, "ended by its node, which shuts down"),
+    "DeletionByTaintManager": (EndEvent.NODE_GONE, "its node was tainted: unreachable, not ready, or drained"),
+    "DeletionByPodGC": (EndEvent.NODE_GONE, "its node is gone"),
 }
 
 QUEUE_DISRUPTION = (
@@ -32,8 +33,8 @@ QUEUE_DISRUPTIONS = {
     "WorkloadDeleted": "its workload was deleted from the queue",
 }
 
+EVICTED = "Evicted"  # the reason of a pod that its kubelet evicted; evictions through the API have none
 POD_REASONS = {
-    "Evicted": LossClass.EVICTED,
     "Preempting": LossClass.EVICTED,
     "NodeLost": LossClass.NODE_LOST,
     "NodeShutdown": LossClass.NODE_LOST,

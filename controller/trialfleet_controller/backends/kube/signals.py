@@ -17,6 +17,7 @@ from trialfleet_controller.backends.kube import names, reasons
 from trialfleet_controller.backends.kube.pods import Container, Doing, Pod, PodCondition, PodPhase
 from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.backends.runner_termination import RunnerTermination
+from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.campaign_spec import Graces
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import KUBELET_BYTES, End, LastWords
@@ -142,24 +143,33 @@ def _termination(pod: Pod, attempt: tuple[str, int]) -> RunnerTermination:
 
 
 def _disruption(pod: Pod) -> Loss | None:
-    """Who ended the pod, as its conditions say. Its own overuse comes first."""
-    if (overuse := _overuse(pod)) is not None:
-        return overuse
+    """Who ended the pod, as its conditions say. What its kubelet evicted it for comes first."""
+    if pod.reason == reasons.EVICTED:
+        return _evicted_by_kubelet(pod)
     target = pod.condition(reasons.DISRUPTION)
     if target is not None and target.true:
-        loss, words = reasons.DISRUPTIONS.get(target.reason, (LossClass.EVICTED, "disrupted"))
-        return _pod_loss(loss, pod, _with(f"{words} ({target.reason})", target.message))
+        event, words = reasons.DISRUPTIONS.get(target.reason, (EndEvent.PREEMPTED, "disrupted"))
+        return _pod_loss(_witnessed(event), pod, _with(f"{words} ({target.reason})", target.message))
     queue = pod.condition(reasons.QUEUE_DISRUPTION)
     if queue is not None and queue.true:
         words = reasons.QUEUE_DISRUPTIONS.get(queue.reason, "its queue withdrew its quota")
-        return _pod_loss(LossClass.EVICTED, pod, _with(f"{words} ({queue.reason})", queue.message))
+        return _pod_loss(_witnessed(EndEvent.PREEMPTED), pod, _with(f"{words} ({queue.reason})", queue.message))
     return None
 
 
-def _overuse(pod: Pod) -> Loss | None:
-    if pod.reason != "Evicted" or not any(words in pod.message for words in reasons.OVERUSE):
-        return None
-    return _pod_loss(LossClass.OVERUSE, pod, "it used more than its limit or request")
+def _evicted_by_kubelet(pod: Pod) -> Loss:
+    """A kubelet evicts for the pod's own use, or because its node is short of something. The agent may have taken
+    it in both cases, also inodes and process ids, for which a container has no request that the message names."""
+    own = any(words in pod.message for words in reasons.OVERUSE)
+    event = EndEvent.OVER_LIMIT if own else EndEvent.NODE_PRESSURE
+    words = "it used more than its limit or request" if own else "its node is short of a resource"
+    return _pod_loss(_witnessed(event), pod, words)
+
+
+def _witnessed(event: EndEvent) -> LossClass:
+    """The loss that the API server or the kubelet witnesses; the default, should the table name none: only the
+    runner's own end can be a verdict."""
+    return loss_of_event(event) or LossClass.TERMINATED
 
 
 def _by_pod_reason(pod: Pod) -> Loss | None:

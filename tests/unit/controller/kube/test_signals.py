@@ -90,7 +90,7 @@ def under_pressure(container: str) -> dict[str, Any]:
 OVER = [
     (disrupted("PreemptionByScheduler"), LossClass.EVICTED, "preempted"),
     (disrupted("EvictionByEvictionAPI"), LossClass.EVICTED, "eviction API"),
-    (disrupted("TerminationByKubelet"), LossClass.EVICTED, "by its node"),
+    (disrupted("TerminationByKubelet"), LossClass.NODE_LOST, "by its node"),
     (disrupted("DeletionByTaintManager"), LossClass.NODE_LOST, "tainted"),
     (disrupted("DeletionByPodGC"), LossClass.NODE_LOST, "node is gone"),
     (disrupted("SomethingNew"), LossClass.EVICTED, "SomethingNew"),
@@ -102,10 +102,12 @@ OVER = [
     (failed("Evicted", "Pod ephemeral local storage usage exceeds"), LossClass.OVERUSE, "more than its limit or"),
     (failed("Evicted", 'Usage of EmptyDir volume "agent" exceeds'), LossClass.OVERUSE, 'volume "agent"'),
     (failed("Evicted", "agent exceeded its local ephemeral storage limit"), LossClass.OVERUSE, "storage limit"),
-    (failed("Evicted", "The node was low on resource: memory."), LossClass.EVICTED, "low on resource: memory"),
+    (failed("Evicted", "The node was low on resource: memory."), LossClass.OVERUSE, "low on resource: memory"),
     (under_pressure("agent"), LossClass.OVERUSE, "Container agent was using 650000"),
     (under_pressure("score"), LossClass.OVERUSE, "Container score was using 650000"),
-    (under_pressure("runner"), LossClass.EVICTED, "by its node"),
+    (under_pressure("runner"), LossClass.OVERUSE, "its node is short of a resource"),
+    (failed("Evicted", "The node was low on resource: inodes."), LossClass.OVERUSE, "short of a resource"),
+    (failed("Evicted", "The node was low on resource: pids."), LossClass.OVERUSE, "short of a resource"),
     (failed("NodeLost"), LossClass.NODE_LOST, "NodeLost"),
     (failed("NodeShutdown"), LossClass.NODE_LOST, "NodeShutdown"),
     (failed("Terminated", "in response to imminent node shutdown."), LossClass.NODE_LOST, "node shutdown"),
@@ -320,7 +322,7 @@ def test_a_running_pod_is_fine_and_no_clock_runs() -> None:
         (raw_pod(), LossClass.TERMINATED, "deleted"),
         (disrupted("DeletionByPodGC"), LossClass.NODE_LOST, "node is gone"),
         (ended("Error", 75), LossClass.STORE, "did not answer"),
-        (failed("Evicted"), LossClass.EVICTED, "Evicted"),
+        (failed("Evicted"), LossClass.OVERUSE, "Evicted"),
     ],
 )
 def test_a_pod_that_is_not_there_any_more(last: dict[str, Any] | None, loss: LossClass, words: str) -> None:
