@@ -24,7 +24,12 @@ SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
 def folder_bytes(folder: Path) -> int:
     """Allocated bytes of everything below `folder`; links are not followed, hard links count once. What cannot be
     looked at (a path longer than a path may be) is left out."""
-    total = 0
+    return folder_usage(folder)[0]
+
+
+def folder_usage(folder: Path) -> tuple[int, int]:
+    """Allocated bytes, as of `folder_bytes`, and inodes of everything below `folder`."""
+    total = inodes = 0
     seen: set[int] = set()
     for info in _entries(folder):
         if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
@@ -32,7 +37,8 @@ def folder_bytes(folder: Path) -> int:
                 continue
             seen.add(info.st_ino)
         total += info.st_blocks * 512
-    return total
+        inodes += 1
+    return total, inodes
 
 
 def _entries(folder: Path) -> Iterator[os.stat_result]:
@@ -46,12 +52,20 @@ def _entries(folder: Path) -> Iterator[os.stat_result]:
                         todo.append(entry.path)
 
 
-def free_bytes(folder: Path) -> int:
-    """Free bytes of the file system of `folder`, or of where it was: a program may remove it."""
+UNCOUNTED_INODES = 2**62  # free ones of a file system that does not count them
+
+
+def free_space(folder: Path) -> tuple[int, int]:
+    """Free bytes and inodes of the file system of `folder`, or of where it was: a program may remove it."""
     while not folder.exists():
         folder = folder.parent
     info = os.statvfs(folder)
-    return info.f_bavail * info.f_frsize
+    return info.f_bavail * info.f_frsize, info.f_favail if info.f_files else UNCOUNTED_INODES
+
+
+def free_bytes(folder: Path) -> int:
+    """Free bytes, as of `free_space`."""
+    return free_space(folder)[0]
 
 
 @dataclass

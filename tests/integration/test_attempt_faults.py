@@ -189,6 +189,53 @@ def test_an_agent_that_fills_the_disk_beyond_its_limit_is_exhausted(lab: Lab) ->
     assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
 
 
+@contextmanager
+def few_inodes(lab: Lab, count: int) -> Iterator[Path]:
+    """A scratch root with room for `count` files and folders."""
+    folder = lab.scratch.parent / f"inodes-{count}"
+    folder.mkdir()
+    options = f"size=64m,nr_inodes={count},mode=0711"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+        folder.rmdir()
+
+
+FILL = """python3 -c 'import os
+os.makedirs("{folder}", exist_ok=True)
+try:
+    for i in range(10**6): open("{folder}/%d" % i, "w").close()
+except OSError as error: print(error)'
+"""
+
+
+@pytest.mark.needs("root", "bwrap")
+def test_an_agent_that_takes_every_inode_is_exhausted(lab: Lab) -> None:
+    with few_inodes(lab, 2000) as folder:
+        env = {"TRIALFLEET_SCRATCH": str(folder)}
+        left = attempt(lab, FILL.format(folder="n"), env=env, limits=SMALL)
+        control = attempt(lab, "true", env=env, limits=SMALL)
+    assert left.end.scored is not None, left.end.loss
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
+    assert control.end.scored is not None, "so few are enough"
+
+
+@pytest.mark.needs("root", "bwrap")
+def test_an_agent_whose_inodes_others_took_is_not_judged(lab: Lab) -> None:
+    with few_inodes(lab, 2001) as folder:
+        grants = lab.grants(shell(f"touch a b; {WAITING}; sleep 2"), attempt=next(NUMBERS), limits=SMALL)
+        process = lab.start(grants, env={"TRIALFLEET_SCRATCH": str(folder)})
+        here = waiting(folder)
+        subprocess.run(["/bin/sh", "-c", FILL.format(folder=str(folder / "others"))], check=True)
+        here.unlink()
+        subprocess.run(["/bin/sh", "-c", FILL.format(folder=str(folder / "others"))], check=True)
+        _, errors = process.communicate(timeout=120)
+        loss = loss_of(Left(lab, grants.attempt, process.returncode, errors.decode()))
+    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.HOST_FULL, HaltScope.NONE, True)
+
+
 @pytest.mark.needs("root")
 def test_a_patch_whose_tests_fill_the_disk_beyond_their_limit_fails(lab: Lab) -> None:
     script = "echo \"open('big', 'wb').write(bytes(50_000_000))\" > shop/pricing/rules.py"

@@ -15,6 +15,7 @@ class AttemptTimes(Frozen):
     """Limits and graces that a campaign file and its plan spell alike."""
 
     cpu: Annotated[float, Field(gt=0, le=10_000)] = 1
+    inodes: Annotated[int, Field(gt=0, le=2**40)] = 1_000_000  # files and folders that an agent may add
     setup_timeout_s: Seconds = 600
     tests_timeout_s: Seconds = 300
     stop_grace_s: Annotated[float, Field(ge=0, le=86_400)] = 5

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 from trialfleet_ledger.store.full_disk import is_full, says_full
+from trialfleet_sandbox.watch import free_space
 
-FULL_BYTES = 2**20  # less than this is no room
+FULL_BYTES, FULL_INODES = 2**20, 200  # less than this is no room
 
 
 class Lost(Exception):
@@ -21,8 +21,9 @@ class Lost(Exception):
 
 
 def from_exception(error: Exception, *, agent_started: bool) -> Loss:
-    """The loss for an exception. An `OperatorError` halts the campaign with its own message, an unexpected
-    exception halts it as a broken harness.
+    """The loss for an exception. An `OperatorError` halts the campaign with its own message. An unexpected
+    exception halts it as a broken harness, but not after the start of the agent, which may have left what breaks
+    us.
 
     >>> from_exception(OSError(28, "No space left on device"), agent_started=True).loss.value
     'host_full'
@@ -35,23 +36,28 @@ def from_exception(error: Exception, *, agent_started: bool) -> Loss:
         lost = Lost(LossClass.SETUP, str(error), halt=HaltScope.CAMPAIGN)
     else:
         what = f"the runner broke: {type(error).__name__}: {error}"
-        lost = Lost(LossClass.RUNNER, what, halt=HaltScope.CAMPAIGN)
+        lost = Lost(LossClass.RUNNER, what, halt=HaltScope.NONE if agent_started else HaltScope.CAMPAIGN)
     return Loss(loss=lost.loss, message=storable(lost.message), agent_started=agent_started, halt=lost.halt)
 
 
 def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:
-    """Raises `Lost(host_full)` if the file system has less than `room` bytes left: a failure on a full disk says
-    nothing about the program. If a program has the space that its limit promises, the limit stops it, and a full
-    disk is its own fault."""
-    while not folder.exists():  # without a better sandbox than a subreaper, a program can remove it
-        folder = folder.parent
-    facts = os.statvfs(folder)
-    free = facts.f_bavail * facts.f_frsize
-    if free < FULL_BYTES or (facts.f_files and not facts.f_favail):
-        raise Lost(LossClass.HOST_FULL, f"the host's disk is full: {folder}")
+    """Before a program runs: raises `Lost(host_full)` if the file system has less than `room` bytes left. If a
+    program has the space that its limit promises, the limit stops it, and a full disk is its own fault."""
+    why = find_full(folder, room)
+    if why is not None:
+        raise Lost(LossClass.HOST_FULL, why)
+
+
+def find_full(folder: Path, room: int = FULL_BYTES) -> str | None:
+    """Why the file system of `folder` counts as full: less than `room` bytes are free, or hardly an inode. None:
+    it does not."""
+    free, inodes = free_space(folder)
+    if free < FULL_BYTES or inodes < FULL_INODES:
+        return f"the host's disk is full: {folder} has {free} bytes and {inodes} inodes left"
     if free < room:
         words = f"{folder} has {free / 2**20:.0f} MiB left, less than the limit of {room / 2**20:.0f} MiB"
-        raise Lost(LossClass.HOST_FULL, f"{words}: free some, or lower limits.disk")
+        return f"{words}: free some, or lower limits.disk"
+    return None
 
 
 def storable(text: str) -> str:

@@ -68,6 +68,24 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
     )
 
 
+def empty_patch(grants: Grants, ready: Ready, run: AgentRun) -> Patch:
+    """The patch of an agent that left what cannot be read: no change and no metrics, only why it stopped."""
+    return Patch(
+        trial=grants.trial.id,
+        attempt=grants.attempt,
+        nonce=grants.intent_nonce,
+        at=time.time(),
+        diff="",
+        excluded=(),
+        stop=run.stop,
+        throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
+        metrics=Metrics(),
+        delivery=ready.composed.delivery,
+        trajectory=sha256(b""),
+        trajectory_jsonl="",
+    )
+
+
 def _crashed(run: AgentRun, left: WorkspacePatch) -> bool:
     acted = bool(run.parsed.turns or run.parsed.steps or left.changed or left.excluded)
     return has_crashed(run.exit, requests=None if run.gateway is None else run.gateway.received, acted=acted)

@@ -26,8 +26,9 @@ from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_re
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
 from trialfleet_runner.attempt.grant_renewal import Renewal
+from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
-from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full
+from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, storable
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
 from trialfleet_runner.attempt.score_run import ScoreRun
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
@@ -149,6 +150,7 @@ class Attempt:
         fix = self.inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
         self.clock.lap("workspace")
         log, secrets = self.scratch.record / "stdout", self.members.secrets
+        before = RoomSample.of(self.scratch.agent)
         with live_log(log, self._send_live, interval_s=self.grants.limits.live_interval_s, secrets=secrets):
             run = agent_run.run_agent(
                 self.grants,
@@ -167,14 +169,18 @@ class Attempt:
             self.members.add("preflight/prompt.txt", run.look.prompt)
             self.members.add("preflight/answer.txt", run.look.parsed.answer or "")
             self.members.add("preflight/result.json", canonical_json(asdict(run.look.preflight)))
+        filled = run.stop is not Stop.DISK and has_filled_host(self.scratch.agent, before, self.grants.limits)
+        if filled:
+            run = replace(run, stop=Stop.DISK)
         if run.stop is Stop.DISK:  # a volume that stays full has its pod evicted
             self.scratch.free(keep=("workspace", "home"))
-        else:
-            refuse_full(self.scratch.agent)
         self._gather_logs()
         if run.caution is not None:
             self.members.warnings.append(run.caution)
-        patch = patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
+        patch = self._patch_of(ready, run, before)
+        if filled:  # its changes would fill it again
+            self.members.warnings.append("the agent filled the host's disk; its changes are left behind")
+            patch = patch.model_copy(update={"diff": ""})
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         self._save(patch)
         ready = self._with_whole_environment(ready)
@@ -182,6 +188,19 @@ class Attempt:
             self.scratch.free()
         self.clock.lap("patch")
         return ready, patch
+
+    def _patch_of(self, ready: Ready, run: agent_run.AgentRun, before: RoomSample) -> Patch:
+        """What breaks us here is what the agent left: an empty patch then, never another run of it, unless others
+        have filled the disk."""
+        try:
+            return patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=self.members.secrets)
+        except Lost:
+            raise
+        except Exception as error:
+            has_filled_host(self.scratch.agent, before, self.grants.limits)
+            what = f"what the agent left could not be read: {type(error).__name__}: {error}"
+            self.members.warnings.append(storable(what)[:500])
+            return patch_record.empty_patch(self.grants, ready, run)
 
     def _with_whole_environment(self, ready: Ready) -> Ready:
         """With a new environment if the agent changed its own. Only after the patch is stored: a build may fail,

@@ -13,7 +13,8 @@ from trialfleet_repository import trees, workspace
 from trialfleet_repository.environments import environment
 from trialfleet_repository.patch import PatchError, changes_of
 from trialfleet_repository.testrun import Suite, TestRun, run_tests
-from trialfleet_runner.attempt.loss import Lost, refuse_full
+from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
+from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_sandbox.protocol import Sandbox, SandboxError
 
@@ -67,6 +68,7 @@ def score(
         metadata=ready.metadata,
     )
     ids = (*task.fail_to_pass, *task.pass_to_pass)
+    before = RoomSample.of(scratch)
     if not sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
         _refuse_changed(ready.environment)
     try:
@@ -85,8 +87,8 @@ def score(
     if run.exit.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
     _refuse_changed(ready.environment)
-    if run.exit.cause != "disk":  # beyond its limit: the patch's own doing
-        refuse_full(scratch)
+    if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
+        has_filled_host(scratch, before, grants.limits)
     return ScoreRun(run, run.results(ids), timed_out=run.exit.cause == "timeout")
 
 

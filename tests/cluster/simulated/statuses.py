@@ -38,18 +38,14 @@ def ended(pod: Json, image_id: str, *, code: int, reason: str, message: str = ""
 
 
 def evicted(pod: Json, image_id: str) -> Json:
-    """By a kubelet that is short of memory. One that had begun shows its containers as killed."""
+    """Through the eviction API. One that had begun shows its containers as killed."""
     began = "containerStatuses" in pod.get("status", {})
     body = ended(pod, image_id, code=137, reason="Error") if began else _status("Failed", [], ready=False)
     target = _condition("DisruptionTarget", holds=True) | {
-        "reason": "TerminationByKubelet",
-        "message": "The node was low on resource: memory.",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
     }
-    return body | {
-        "reason": "Evicted",
-        "message": "The node was low on resource: memory.",
-        "conditions": [*body["conditions"], target],
-    }
+    return body | {"conditions": [*body["conditions"], target]}
 
 
 def _status(phase: str, containers: Sequence[Json], *, ready: bool, **more: str) -> Json:

@@ -143,12 +143,16 @@ def _cp_without_room() -> Exception:
         (Lost(LossClass.PROVIDER, "500 No space left on device"), LossClass.PROVIDER, HaltScope.NONE),
         (Lost(LossClass.SETUP, "no such tree", halt=HaltScope.TASK), LossClass.SETUP, HaltScope.TASK),
         (OperatorError("/out: Permission denied"), LossClass.SETUP, HaltScope.CAMPAIGN),
-        (KeyError("x"), LossClass.RUNNER, HaltScope.CAMPAIGN),
+        (KeyError("x"), LossClass.RUNNER, HaltScope.NONE),
     ],
 )
 def test_a_failure_is_the_loss_that_it_stands_for(error: Exception, loss: LossClass, halt: HaltScope) -> None:
     found = from_exception(error, agent_started=True)
     assert (found.loss, found.halt) == (loss, halt)
+
+
+def test_a_runner_that_breaks_before_the_agent_halts() -> None:
+    assert from_exception(KeyError("x"), agent_started=False).halt is HaltScope.CAMPAIGN
 
 
 def test_a_message_can_be_stored_whatever_it_names() -> None:

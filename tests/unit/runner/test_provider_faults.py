@@ -32,7 +32,7 @@ def google(code: int, status: str, *details: dict[str, Any]) -> dict[str, Any]:
     return {"error": {"code": code, "message": "m", "status": status, "details": list(details)}}
 
 
-ROWS = [
+ROWS: list[tuple[int, dict[str, Any], Fault, Fault]] = [
     # status, body, by status and body, by the body alone (inside a stream, or with 200)
     (401, anthropic("authentication_error"), FATAL, FATAL),
     (403, anthropic("permission_error"), FATAL, FATAL),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_controller.backends.kube import reasons
+from trialfleet_ledger.attempt_ends import END_RULES
 from trialfleet_ledger.exit_codes import CommandExit, RunnerExit
 from trialfleet_repository.context_files import is_context_file
 from trialfleet_runner.agents.claude_code import agent as claude_code
@@ -28,6 +29,16 @@ def section(text: str, heading: str) -> str:
 def test_every_reason_that_a_pod_waits_for_is_listed() -> None:
     known = reasons.BAD_REFERENCE | reasons.MISCONFIGURED | reasons.PULLING | reasons.CREATING - {""}
     assert [reason for reason in sorted(known) if f"`{reason}`" not in page("pods.md")] == []
+
+
+def test_the_page_has_every_event_that_ends_an_attempt() -> None:
+    rows = re.findall(
+        r"^\| (.+) \| (.+) \| (?:`(\w+)`|a verdict).* \|$",
+        section(page("ledger.md"), "What ends an attempt, and who has seen it"),
+        re.MULTILINE,
+    )
+    table = [(str(event), rule.witness, rule.loss.value if rule.loss else "") for event, rule in END_RULES.items()]
+    assert rows == table
 
 
 def test_the_hook_fires_after_the_tools_that_the_page_names() -> None:
