@@ -142,7 +142,7 @@ def serving(
     class Handler(handler or MessagesHandler):  # type: ignore[misc]  # a base that is chosen at run time
         scripted = played
 
-    server = _Server((host, port), Handler)
+    server = Server((host, port), Handler)
     played.url = f"http://{host}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -155,7 +155,7 @@ def serving(
         thread.join()
 
 
-class _Server(ThreadingHTTPServer):
+class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # five would make a burst of connections wait a second
 

@@ -135,7 +135,7 @@ def run_agent(
     if gateway is not None and ended is not None and ended.cause == "itself":
         gateway.ask_again(stop)
     report = write_report(gateway, place)
-    _refuse_witnessed(report, ended, grants.condition.name)
+    refuse_witnessed(report, ended, grants.condition.name)
     refuse_another_model(report)
     parsed, caution = parse_output(agent, place.scratch.record, ended, place.scratch.workspace)
     why = stopped(ended, report, parsed)
@@ -210,7 +210,7 @@ def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) ->
     return parsed.stop or by_sandbox or Stop.FINISHED
 
 
-def _refuse_witnessed(report: GatewayReport | None, ended: Exit | None, condition: str) -> None:
+def refuse_witnessed(report: GatewayReport | None, ended: Exit | None, condition: str) -> None:
     """Raises `Lost` for what somebody outside of the attempt has seen: our own stop, or the provider's answers to
     requests of our own. What the agent's program did or printed is nothing of that."""
     if ended is None:

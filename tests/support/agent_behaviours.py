@@ -1,0 +1,186 @@
+"""What an agent may do to be lost, or to halt a campaign: bytes on both streams, exit codes, requests.
+
+The provider is healthy: it answers by rule what a request deserves, and any other request with an answer.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+from tests.support.scripted_messages import Server
+from trialfleet_ledger.records.verdicts import Loss
+from trialfleet_runner.agents.registry import KINDS
+from trialfleet_runner.agents.registry import agent as registered
+from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
+from trialfleet_runner.attempt.loss import Lost, from_exception
+from trialfleet_runner.attempt.parsed_output import parse_output
+from trialfleet_runner.gateway import Gateway, Upstream
+from trialfleet_runner.gateway.provider_probe import ProviderProbe
+from trialfleet_sandbox.protocol import Exit
+
+MODEL = "claude-sonnet-4-6"
+LARGE = 100_000  # characters: more brings the provider's rate limit
+PATHS = ("/v1/messages", "/v1/chat/completions", "/v1/responses", f"/v1beta/models/{MODEL}:generateContent")
+WORDS = (
+    *("hi", "LIMIT", "BROKEN", "PAGE", "DENIED", "REFUSED", "x" * (LARGE + 1)),
+    *("Your credit balance is too low", "insufficient_quota billing", "No space left on device"),
+)
+OUTPUT = (
+    b"forwarder: ARGV0: No such file or directory\n",
+    b"bwrap: execvp sh: No such file or directory\n",
+    b"No space left on device\n",
+    b'{"type":"result","is_error":true,"num_turns":1e400,"usage":{"input_tokens":"\\ud800"}}\n',
+    b'{"type":"error","error":{"type":"authentication_error"}}\n',
+    b'[[[[{"a":' * 2000,
+    b"\xff\xfe\x00\n" * 50,
+    b"out of memory, killed, evicted\n",
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. `hang_up`: the agent closes the connection without reading."""
+
+    method: str
+    path: str
+    body: bytes
+    headers: dict[str, str]
+    hang_up: bool
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    kind: str
+    calls: tuple[Call, ...]
+    stdout: bytes
+    stderr: bytes
+    ended: Exit
+
+
+def draw_behaviour(draw: random.Random) -> Behaviour:
+    """Any behaviour, by the seed of `draw`."""
+    cause = draw.choices(("itself", "timeout", "memory", "disk"), (7, 1, 1, 1))[0]
+    code = draw.choice((0, 1, 2, 3, 75, 126, 127, 137, 139, 143, 255))
+    return Behaviour(
+        kind=draw.choice(sorted(KINDS)),
+        calls=tuple(_call(draw) for _ in range(draw.randrange(7))),
+        stdout=b"".join(draw.choices(OUTPUT, k=draw.randrange(4))) + draw.randbytes(draw.randrange(40)),
+        stderr=b"".join(draw.choices(OUTPUT, k=draw.randrange(4))),
+        ended=Exit(code, cause, draw.random() * 100, 1.0),  # type: ignore[arg-type]  # one of its causes
+    )
+
+
+def _call(draw: random.Random) -> Call:
+    headers = draw.choice(({}, {}, {"anthropic-beta": "nope"}))
+    if draw.random() < 0.15:
+        return Call("GET", draw.choice(("/v1/models", "/v1/models/x", "/metrics")), b"", headers, hang_up=False)
+    path, text = draw.choice(PATHS), draw.choice(WORDS)
+    body: dict[str, Any] = {"model": draw.choice((MODEL, MODEL, MODEL, "claude-nope", ""))}
+    body |= {"max_tokens": 20, "messages": [{"role": "user", "content": text}], "input": text}
+    body["contents"] = [{"role": "user", "parts": [{"text": text}]}]
+    if body["model"] == MODEL and draw.random() < 0.5:
+        body["tools"] = [{"name": "t", "type": "custom" if path == PATHS[0] else "function"}]
+    if path == PATHS[3]:
+        body.pop("tools", None)
+    data = json.dumps(body).encode() if draw.random() < 0.9 else draw.randbytes(30)
+    return Call("POST", path, data, headers, hang_up=draw.random() < 0.1)
+
+
+def loss_of(behaviour: Behaviour, provider: str, folder: Path) -> Loss | None:
+    """What the runner makes of the behaviour, by its own parts; None: a verdict."""
+    upstream = Upstream(provider, "sk-the-real-key")
+    probe = ProviderProbe(upstream, delays_s=(0.0, 0.0, 0.0))
+    with Gateway(upstream, record=folder, model=MODEL, probe=probe) as gateway:
+        for call in behaviour.calls:
+            with suppress(OSError, http.client.HTTPException):
+                _send(gateway, call)
+    gateway.ask_again(threading.Event())
+    (folder / "stdout").write_bytes(behaviour.stdout)
+    (folder / "stderr").write_bytes(behaviour.stderr)
+    try:
+        report = gateway.report()
+        refuse_witnessed(report, behaviour.ended, "none")
+        parsed, _ = parse_output(registered(behaviour.kind), folder, behaviour.ended, folder)
+        stopped(behaviour.ended, report, parsed)
+    except Lost as lost:
+        return from_exception(lost, agent_started=True)
+    return None
+
+
+def _send(gateway: Gateway, call: Call) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
+    try:
+        connection.request(call.method, call.path, call.body, {"x-api-key": gateway.token, **call.headers})
+        if not call.hang_up:
+            connection.getresponse().read()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def healthy_provider(refusal: tuple[int, str] | None = None) -> Iterator[str]:
+    """Its address. `refusal`: status and type of the error that it has for everybody, as a control."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            self._reply(403, _error("permission_error"))
+
+        def do_POST(self) -> None:
+            data = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+            status, body = (refusal[0], _error(refusal[1])) if refusal else _answer(self.path, data, self.headers)
+            self._reply(status, body)
+
+        def _reply(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _error(kind: str) -> bytes:
+    return json.dumps({"type": "error", "error": {"type": kind, "message": "scripted"}}).encode()
+
+
+def _answer(path: str, data: str, headers: Any) -> tuple[int, bytes]:
+    """What a healthy provider of the Messages API says to such a request."""
+    if headers.get("anthropic-beta"):
+        return 403, _error("permission_error")
+    if path != "/v1/messages" or MODEL not in data:
+        return 404, _error("not_found_error")
+    given = {
+        "LIMIT": (429, _error("rate_limit_error")),
+        "BROKEN": (500, _error("api_error")),
+        "PAGE": (200, b"<html>"),
+        "DENIED": (403, _error("permission_error")),
+        "REFUSED": (400, _error("invalid_request_error")),
+    }
+    if len(data) > LARGE:
+        return given["LIMIT"]
+    said = next((answer for word, answer in given.items() if word in data), None)
+    message = {"type": "message", "model": MODEL, "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}
+    return said or (200, json.dumps(message).encode())
