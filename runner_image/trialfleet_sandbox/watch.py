@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +134,8 @@ class LimitWatch:
         self._sampled = float("-inf")
         self.started = clock()
         self.core_s = 0.0
+        self._cores: list[tuple[float, float]] = []  # when, core seconds until then
+        self._extra = self._worked = self._seen_s = 0.0
         self.peak_bytes = 0
         self.tree: tuple[Process, ...] = ()
 
@@ -140,6 +143,7 @@ class LimitWatch:
         self.tree = tuple(descendants(root))
         now = usage(read(root), self.tree)
         self.core_s = max(self.core_s, now.core_s)
+        self._cores.append((self._clock(), self.core_s))
         self.peak_bytes = max(self.peak_bytes, now.rss_bytes)
         self._sampled = self._clock()
         return now
@@ -149,7 +153,7 @@ class LimitWatch:
         job = self._job
         if job.stop.is_set():
             return "stopped"
-        if self._clock() - self.started - job.extra_time_s() > job.timeout_s:
+        if self._clock() - self.started - self._extra_s() > job.timeout_s:
             return "timeout"
         if self._clock() - self._sampled < SAMPLE_S:
             return None
@@ -158,6 +162,18 @@ class LimitWatch:
             if job.memory_bytes is not None and rss > job.memory_bytes:
                 return "memory"
         return "disk" if self._disk is not None and self._disk.over() else None
+
+    def _extra_s(self) -> float:
+        """The job's extra time, without the core seconds that its tree used while that grew: a program that works
+        does not wait. Not seen here: the tree of another container."""
+        extra, now = self._job.extra_time_s(), self._clock()
+        since = now - max(0.0, extra - self._extra)
+        if since < now:
+            before = bisect_right(self._cores, since, key=lambda sample: sample[0])
+            then = self._cores[before - 1][1] if before else 0.0
+            self._worked += self.core_s - min(then, self._seen_s)  # samples come later than this is called
+        self._extra, self._seen_s = extra, self.core_s
+        return max(0.0, extra - self._worked)
 
     def afterwards(self, *, killed_unasked: bool) -> Cause | None:
         """Which limit a program that ended by itself had reached: the disk limit between two scans, or the

@@ -23,7 +23,8 @@ from tests.support.ports import reserved_port
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream
+from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream, planned_model
+from trialfleet_runner.gateway.provider_probe import ProviderProbe
 from trialfleet_sandbox import forwarder
 
 KEY = "sk-the-real-key"
@@ -280,6 +281,55 @@ def test_a_side_models_limit_stops_no_clock(tmp_path: Path, provider: ScriptedMe
             ask(gateway, body(model=model))
             time.sleep(0.1)
             assert (gateway.throttled_s() > 0.05) is stops
+
+
+@pytest.mark.parametrize(
+    ("then", "gave_up"), [(Fail(529, "overloaded_error"), True), (Fail(400), False), (None, False)]
+)
+def test_an_outage_is_one_only_if_our_repetition_of_the_last_request_meets_it(
+    tmp_path: Path,
+    provider: ScriptedMessages,
+    monkeypatch: pytest.MonkeyPatch,
+    then: Fail | None,
+    gave_up: bool,
+) -> None:
+    monkeypatch.setattr(planned_model, "SHORTEST_OUTAGE_S", 0.0)
+    provider.play(*[Fail(529, "overloaded_error")] * 3, then=then)
+    probe = ProviderProbe(Upstream(provider.url, KEY), delays_s=(0.0, 0.01))
+    with opened(tmp_path, provider.url, probe=probe) as gateway:
+        assert [ask(gateway, body(max_tokens=900))[0] for _ in range(3)] == [529] * 3
+    gateway.ask_again(threading.Event())
+    assert gateway.report().provider_gave_up is gave_up
+    repeated = provider.requests[3:]
+    assert len(repeated) == (2 if gave_up else 1)
+    assert {request.body["messages"][0]["content"] for request in repeated} == {"hi"}
+    assert all(request.body["max_tokens"] < 100 for request in repeated)
+
+
+def test_fewer_failures_or_a_stop_are_no_outage(
+    tmp_path: Path, provider: ScriptedMessages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned_model, "SHORTEST_OUTAGE_S", 0.0)
+    stop = threading.Event()
+    for failures, stopped in ((2, False), (3, True)):
+        provider.play(then=Fail(529, "overloaded_error"))
+        with opened(tmp_path, provider.url) as gateway:
+            for _ in range(failures):
+                ask(gateway, body())
+        if stopped:
+            stop.set()
+        gateway.ask_again(stop)
+        assert not gateway.report().provider_gave_up
+
+
+def test_a_page_in_place_of_an_answer_is_the_providers_and_no_turn(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    provider.play(Fail(200, "overloaded_error"), Say())
+    with opened(tmp_path, provider.url) as gateway:
+        assert [ask(gateway, body())[0] for _ in range(2)] == [502, 200]
+    report = gateway.report()
+    assert (report.turns, report.error_count, report.provider_error) == (1, 1, None)
 
 
 def test_a_stated_wait_ends_the_clock(tmp_path: Path, provider: ScriptedMessages) -> None:

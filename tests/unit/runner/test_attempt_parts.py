@@ -15,9 +15,11 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.attempt.agent_run import refuse_another_model, stopped
+from trialfleet_runner.agents.oracle_and_nop import Nop
+from trialfleet_runner.attempt.agent_run import refuse_another_model, refuse_witnessed, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
+from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.patch_record import delivered, without
 from trialfleet_runner.context.hook_log import Firing, HookLog
 from trialfleet_runner.gateway.tally import GatewayReport
@@ -59,6 +61,52 @@ def test_an_agent_that_works_with_another_model_alone_halts_the_campaign() -> No
     with pytest.raises(Lost, match=r"asked for the model small, not for large as planned") as caught:
         refuse_another_model(report(answered=1, others=("small",), main_model="large"))
     assert (caught.value.loss, caught.value.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+
+
+# --- what others have seen ------------------------------------------------------------------------------
+
+CAUSES = ("itself", "timeout", "memory", "disk", "stopped")
+WITNESSED: list[tuple[dict[str, object], dict[str, tuple[LossClass, HaltScope]]]] = [
+    ({}, {}),
+    ({"provider_error": "529 busy"}, {}),
+    (
+        {"provider_error": "529 busy", "provider_gave_up": True},
+        {"itself": (LossClass.PROVIDER, HaltScope.NONE)},
+    ),
+    (
+        {"provider_error": "401 no", "halt": "401 no"},
+        dict.fromkeys(("itself", "timeout"), (LossClass.PROVIDER, HaltScope.CAMPAIGN)),
+    ),
+]
+
+
+@pytest.mark.parametrize("code", [0, 1, 127, 137])
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize(("said", "losses"), WITNESSED, ids=["nothing", "failing", "gave up", "refused"])
+def test_only_what_others_have_seen_is_a_loss(
+    said: dict[str, object], losses: dict[str, tuple[LossClass, HaltScope]], cause: str, code: int
+) -> None:
+    """With any exit code; what the program's limits ended has its verdict."""
+    expected = losses.get(cause)
+    if cause == "stopped":
+        expected = (LossClass.TERMINATED, HaltScope.NONE)
+    if expected is None:
+        refuse_witnessed(report(**said), exited(cause, code), "none")
+        return
+    with pytest.raises(Lost) as caught:
+        refuse_witnessed(report(**said), exited(cause, code), "none")
+    assert (caught.value.loss, caught.value.halt) == expected
+
+
+def test_output_that_breaks_its_adapter_counts_nothing(tmp_path: Path) -> None:
+    class Broken(Nop):
+        def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
+            raise RecursionError("too deep")
+
+    parsed, caution = parse_output(Broken(), tmp_path, exited(), tmp_path)
+    assert parsed == Parsed()
+    assert "RecursionError: too deep" in (caution or "")
+    assert parse_output(Nop(), tmp_path, None, tmp_path)[1] is None
 
 
 # --- why it stopped -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from trialfleet_sandbox.host import give, mapped_users, uid_for
 from trialfleet_sandbox.interpreter import program_mounts, site_packages
 from trialfleet_sandbox.processes import Process
 from trialfleet_sandbox.protocol import Job, Mount, inside
-from trialfleet_sandbox.watch import DiskWatch, LimitWatch, folder_bytes, usage
+from trialfleet_sandbox.watch import DiskWatch, LimitWatch, ProcessTreeUsage, folder_bytes, usage
 
 
 class Clock:
@@ -86,6 +86,26 @@ def test_throttled_time_moves_the_deadline(tmp_path: Path) -> None:
     assert watch.cause(None) is None
     clock.now = 15.1
     assert watch.cause(None) == "timeout"
+
+
+@pytest.mark.parametrize(("core_s", "ended"), [(0.0, None), (30.0, "timeout")])
+def test_a_program_that_works_while_it_is_throttled_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core_s: float, ended: str | None
+) -> None:
+    now, extra, used = [0.0], [0.0], [0.0]
+    timed = job(tmp_path, timeout_s=10.0, extra_time_s=lambda: extra[0])
+    watch = LimitWatch(timed, clock=lambda: now[0])
+    monkeypatch.setattr("trialfleet_sandbox.watch.descendants", lambda root: ())
+    monkeypatch.setattr("trialfleet_sandbox.watch.read", lambda pid: None)
+    monkeypatch.setattr("trialfleet_sandbox.watch.usage", lambda root, tree: ProcessTreeUsage(0, used[0]))
+    assert watch.cause(1) is None
+    for second in range(1, 41):
+        now[0] = extra[0] = float(second)
+        used[0] = core_s * second / 40
+        cause = watch.cause(1)
+        if cause is not None:
+            break
+    assert cause == ended
 
 
 def test_told_to_stop_goes_before_everything(tmp_path: Path) -> None:
