@@ -9,7 +9,7 @@ import http.client
 import json
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
@@ -127,7 +127,7 @@ def _send(gateway: Gateway, call: Call) -> None:
 
 
 @contextmanager
-def healthy_provider(refusal: tuple[int, str] | None = None) -> Iterator[str]:
+def healthy_provider(refusal: tuple[int, str] | None = None) -> Generator[str]:
     """Its address. `refusal`: status and type of the error that it has for everybody, as a control."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -183,5 +183,7 @@ def _answer(path: str, data: str, headers: Any) -> tuple[int, bytes]:
     if len(data) > LARGE:
         return given["LIMIT"]
     said = next((answer for word, answer in given.items() if word in data), None)
-    message = {"type": "message", "model": MODEL, "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    content: list[str] = []
+    message = {"type": "message", "model": MODEL, "content": content, "usage": usage}
     return said or (200, json.dumps(message).encode())
