@@ -23,7 +23,8 @@ UNPACKED_CAP = 256 * 2**20
 MOST_MEMBERS = 10_000
 _TOO_MANY = f"it has more than {MOST_MEMBERS} members"
 _HEAD = 64 * 2**10
-_MASK = b"[redacted]"
+REDACTED = "[redacted]"
+SHORTEST_SECRET = 8  # characters: shorter values are words
 _BLOCK = 512  # of a tar archive
 _END = bytes(_BLOCK)
 _NAME = re.compile(rb"[A-Za-z0-9._-][A-Za-z0-9._/-]{0,98}(?<!/)")
@@ -85,8 +86,8 @@ def redacted(data: bytes, secrets: Iterable[str]) -> bytes:
     b'key=[redacted];'
     """
     for secret in sorted(set(secrets), key=len, reverse=True):
-        if len(secret) >= 8:
-            data = data.replace(secret.encode(), _MASK)
+        if len(secret) >= SHORTEST_SECRET:
+            data = data.replace(secret.encode(), REDACTED.encode())
     return data
 
 

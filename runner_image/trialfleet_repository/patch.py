@@ -8,12 +8,11 @@ an effect, and commits, stashes and ignore rules make no difference.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_ledger.bundle import redacted
 from trialfleet_repository.cache import scratch
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.git import GitError, git, read_blobs
@@ -58,16 +57,11 @@ class WorkspacePatch:
     odd: tuple[str, ...]
 
 
-def diff(
-    workspace: Path, template: Template, exclusions: Exclusions, *, secrets: Collection[str] = ()
-) -> WorkspacePatch:
-    """Compare the workspace after the agent's run with its original. Files whose names hold one of the `secrets`
-    are excluded: after masking, two names may become one, and the diff would not apply."""
+def diff(workspace: Path, template: Template, exclusions: Exclusions) -> WorkspacePatch:
+    """Compare the workspace after the agent's run with its original."""
     found = survey(workspace, template.manifest)
     changes, excluded = _split(found.changes, exclusions)
-    telling = {path: masked for path in changes if (masked := _masked(path, secrets)) != path}
-    kept, unfit = _fitting({path: entry for path, entry in changes.items() if path not in telling}, template)
-    unfit += [f"{masked} (its name holds a secret)" for masked in telling.values()]
+    kept, unfit = _fitting(changes, template)
     return WorkspacePatch(
         diff=between(template, kept),
         changed=tuple(sorted(kept)),
@@ -133,10 +127,6 @@ def applied(tree: Tree, changes: Changes) -> dict[str, TreeEntry]:
 def _split(changes: Changes, exclusions: Exclusions) -> tuple[dict[str, TreeEntry | None], list[str]]:
     kept = {path: entry for path, entry in changes.items() if not exclusions.excludes(path)}
     return kept, [path for path in changes if path not in kept and not is_junk(path)]
-
-
-def _masked(path: str, secrets: Collection[str]) -> str:
-    return os.fsdecode(redacted(os.fsencode(path), secrets))
 
 
 def _result(template: Template, changes: Changes) -> Tree:

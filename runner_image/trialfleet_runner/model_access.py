@@ -54,7 +54,7 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
 
     Raises `OperatorError` naming the variable when there is no key, or one that another provider issued.
     """
-    provider = str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
+    provider = _provider_name(spec)
     models = {str(name): str(model) for name, model in mapping(spec.options.get("model_ids")).items()}
     match provider:
         case "bedrock":
@@ -70,6 +70,15 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
                 hint=f"one of {', '.join(_PROVIDERS)}, bedrock, vertex; others behind a gateway that speaks "
                 "one of their APIs",
             )
+
+
+def key_names(spec: AgentSpec, provider: Upstream) -> dict[str, str]:
+    """The provider's keys, each by a name that every runner of this agent gives it."""
+    return {f"{_provider_name(spec)}-{n}": secret for n, secret in enumerate(provider.secrets, 1)}
+
+
+def _provider_name(spec: AgentSpec) -> str:
+    return str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
 
 
 def _direct(provider: str, environ: Mapping[str, str]) -> Upstream:

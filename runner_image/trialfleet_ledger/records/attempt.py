@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from trialfleet_ledger.records.base import Record, Sha256
+from trialfleet_ledger.records.base import Frozen, Record, Sha256
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.verdicts import Loss, Scored, Stop
 
@@ -51,10 +51,23 @@ class Start(AttemptRecord):
     machine: str | None = None  # `machine_id`; None: it has none
 
 
+class KeyMark(Frozen):
+    """A provider's key stood in a diff. `place`: characters of the stored diff before its `[redacted]`."""
+
+    name: str  # of the key, never its value
+    place: Annotated[int, Field(ge=0)]
+
+
 class Patch(AttemptRecord):
-    """3. What the agent left, before scoring: from here on only scoring may be repeated."""
+    """3. What the agent left, before scoring: from here on only scoring may be repeated.
+
+    `diff` is as the agent left it but for the provider's keys: each of `key_marks` is put back before scoring, and
+    `diff_sha256` is of the UTF-8 bytes that are then scored.
+    """
 
     diff: str  # unified diff against the workspace, excluded files left out
+    key_marks: tuple[KeyMark, ...] = ()  # in the order of the diff
+    diff_sha256: Sha256 | None = None
     excluded: tuple[str, ...] = ()  # paths whose changes did not travel
     stop: Stop
     throttled_s: float = 0.0

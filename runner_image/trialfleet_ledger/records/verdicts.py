@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 
 MESSAGE_CHARS = 2000  # of a loss's message
@@ -96,10 +96,12 @@ class Loss(Frozen):
 
 
 class Scored(Frozen):
-    """A verdict with all that supports it."""
+    """A verdict with all that supports it. `diff_sha256`: of the diff that was scored, keys included; the bundle's
+    patch.diff has other bytes where it masks a secret."""
 
     verdict: Verdict
     stop: Stop
     tests_passed: bool
     metrics: Metrics
     delivery: Delivery
+    diff_sha256: Sha256 | None = None

@@ -86,12 +86,13 @@ def run_agent(
     chosen: Chosen,
     fix: bytes | None,
     stop: threading.Event,
+    keys: dict[str, str],
     secrets: set[str],
     begun: Callable[[bool], None],
 ) -> AgentRun:
     """Run the agent to its end. Raises `Lost` if the sandbox or the provider failed, or `stop` ended it. Adds to
-    `secrets` what must not appear in the bundle. Calls `begun(True)` when the agent is started, and `begun(False)`
-    if it could not be started."""
+    `keys` the provider's keys by name, and to `secrets` what must not appear in the bundle. Calls `begun(True)`
+    when the agent is started, and `begun(False)` if it could not be started."""
     agent, identity = chosen
     composed, before = ready.composed, None
     with ExitStack() as stack:
@@ -100,8 +101,9 @@ def run_agent(
         setup = _setup(grants, ready, place, fix=fix, servers=servers)
         tools = mcp_servers.check(grants, setup, place, mounts)
         ready = ready.declaring(mcp_servers.needles(tools))
-        gateway = _gateway(grants, ready, place, secrets) if identity.needs_model else None
+        gateway = _gateway(grants, ready, place, keys) if identity.needs_model else None
         if gateway is not None:
+            secrets |= {*keys.values(), gateway.token}
             stack.enter_context(gateway)
 
         def run(job: Job) -> Exit:
@@ -234,8 +236,8 @@ def refuse_another_model(report: GatewayReport | None) -> None:
     raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
 
 
-def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[str]) -> Gateway:
-    from trialfleet_runner.model_access import upstream
+def _gateway(grants: Grants, ready: Ready, place: MountedScratch, keys: dict[str, str]) -> Gateway:
+    from trialfleet_runner.model_access import key_names, upstream
 
     try:
         provider = upstream(grants.agent)
@@ -245,7 +247,7 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[s
         )
     except OperatorError as error:
         raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error
-    secrets |= {*provider.secrets, gateway.token}
+    keys |= key_names(grants.agent, provider)
     return gateway
 
 

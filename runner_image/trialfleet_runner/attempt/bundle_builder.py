@@ -20,13 +20,14 @@ from trialfleet_runner.context import texts
 
 @dataclass
 class Members:
-    """Files by their path in the bundle; `secrets` are replaced by value in all of them. `left_out`: bytes that
-    they lack already."""
+    """Files by their path in the bundle; `secrets` are replaced by value in all of them; `keys`: those of the
+    provider, by name. `left_out`: bytes that they lack already."""
 
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     left_out: dict[str, int] = field(default_factory=dict[str, int])
     warnings: list[str] = field(default_factory=list[str])
     secrets: set[str] = field(default_factory=set[str])
+    keys: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, path: str, content: bytes | str, *, left_out: int = 0) -> None:
         """Keep `content`; an empty one is kept too, for it says that there was nothing. `left_out`: bytes that it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trialfleet_ledger.bundle import redacted
@@ -18,6 +18,7 @@ from trialfleet_repository.patch import WorkspacePatch, diff
 from trialfleet_runner import metrics
 from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
 from trialfleet_runner.attempt.crash import has_crashed
+from trialfleet_runner.attempt.key_marks import mask_keys
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
@@ -30,10 +31,22 @@ if TYPE_CHECKING:
 TRAJECTORY_CAP = 4 * 2**20
 
 
-def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, secrets: Collection[str]) -> Patch:
-    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did. An agent may
-    have written the `secrets` that it was given into its files or its talk: they do not travel."""
-    left = diff(scratch.workspace, ready.given, ready.exclusions, secrets=secrets)
+def patch_of(
+    grants: Grants,
+    ready: Ready,
+    scratch: Scratch,
+    run: AgentRun,
+    *,
+    keys: Mapping[str, str],
+    secrets: Collection[str],
+) -> Patch:
+    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did.
+
+    The diff is what will be scored: of it only the provider's `keys` (name -> value) become marks. Names and talk
+    are for people, so all `secrets` are masked there.
+    """
+    left = diff(scratch.workspace, ready.given, ready.exclusions)
+    stored, marks = mask_keys(left.diff, keys)
     hook = read_hook_log(scratch.home / HOOK_LOG)
     denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
     insisted = frozenset({"inline", "files"} if run.identity.reach.known else {"inline"})
@@ -56,7 +69,9 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
         at=time.time(),
-        diff=without(secrets, left.diff),
+        diff=stored,
+        key_marks=marks,
+        diff_sha256=sha256(left.diff.encode()),
         excluded=tuple(sorted(without(secrets, storable(path)) for path in {*left.excluded, *left.odd})),
         stop=Stop.CRASHED if _crashed(run, left) else run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
@@ -92,7 +107,7 @@ def _crashed(run: AgentRun, left: WorkspacePatch) -> bool:
 
 
 def without(secrets: Collection[str], text: str) -> str:
-    """`text` with every secret masked; a diff keeps its lines, so it still applies."""
+    """`text` for people, with every secret masked."""
     return redacted(text.encode(), secrets).decode()
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
@@ -22,11 +23,13 @@ from trialfleet_ledger.stored_records import parse_bytes
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment
 from trialfleet_repository.mounts import place_of
+from trialfleet_repository.patch import PatchError
 from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
 from trialfleet_runner.attempt.grant_renewal import Renewal
 from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
+from trialfleet_runner.attempt.key_marks import KeyChanged, scored_diff
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, storable
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
@@ -38,6 +41,7 @@ from trialfleet_runner.metrics import agrees, all_passed, verdict
 from trialfleet_sandbox.protocol import Exit, Sandbox
 from trialfleet_sandbox.scratch import Scratch, emptied
 
+_NONE: Mapping[str, float | None] = {}
 LAST_WORDS_S = 60.0  # of an attempt's time, reserved for the last words if nothing can be stored
 
 
@@ -149,7 +153,7 @@ class Attempt:
         place = place_of(self.scratch, ready.environment, self.sandbox, hook=shows_context(self.grants, ready))
         fix = self.inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
         self.clock.lap("workspace")
-        log, secrets = self.scratch.record / "stdout", self.members.secrets
+        log, keys, secrets = self.scratch.record / "stdout", self.members.keys, self.members.secrets
         before = RoomSample.of(self.scratch.agent)
         with live_log(log, self._send_live, interval_s=self.grants.limits.live_interval_s, secrets=secrets):
             run = agent_run.run_agent(
@@ -159,6 +163,7 @@ class Attempt:
                 chosen=chosen,
                 fix=fix,
                 stop=self.stop,
+                keys=keys,
                 secrets=secrets,
                 begun=self._begun,
             )
@@ -180,7 +185,7 @@ class Attempt:
         patch = self._patch_of(ready, run, before)
         if filled:  # its changes would fill it again
             self.members.warnings.append("the agent filled the host's disk; its changes are left behind")
-            patch = patch.model_copy(update={"diff": ""})
+            patch = patch.model_copy(update={"diff": "", "key_marks": (), "diff_sha256": None})
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         self._save(patch)
         ready = self._with_whole_environment(ready)
@@ -193,7 +198,9 @@ class Attempt:
         """What breaks us here is what the agent left: an empty patch then, never another run of it, unless others
         have filled the disk."""
         try:
-            return patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=self.members.secrets)
+            return patch_record.patch_of(
+                self.grants, ready, self.scratch, run, keys=self.members.keys, secrets=self.members.secrets
+            )
         except Lost:
             raise
         except Exception as error:
@@ -239,21 +246,50 @@ class Attempt:
         return longest_attempt_s(self.grants.agent, self.grants.limits) - LAST_WORDS_S - self.clock.wall_s()
 
     def _scored(self, ready: Ready, patch: Patch) -> Scored:
-        folder = emptied(self.scratch.score)
-        scored = score_run.score(
-            self.grants, ready, patch.diff, folder, self.scorer, record=self.scratch.tests, stop=self.stop
-        )
+        folder, diff = emptied(self.scratch.score), self._whole_diff(patch)
+        try:
+            scored = score_run.score(
+                self.grants, ready, diff, folder, self.scorer, record=self.scratch.tests, stop=self.stop
+            )
+        except PatchError as error:  # what the agent left decides its own trial, never those of others
+            self.members.warnings.append(patch_record.without(self.members.secrets, storable(str(error))))
+            return self._verdict(patch, passed=False)
         self.clock.lap("tests", _given(self.scorer, scored.run.exit))
         self._gather_tests(scored, folder)
         passed = all_passed(scored.results) and agrees(scored.run)
         tests = {"tests_s": round(scored.run.exit.wall_s, 3), "tests_core_s": scored.run.exit.core_s}
+        return self._verdict(patch, passed=passed, tests_timed_out=scored.timed_out, tests=tests)
+
+    def _whole_diff(self, patch: Patch) -> str:
+        """What is scored: with the provider's keys where the agent had them. Raises `Lost(scoring)` if this runner
+        has other keys than the one that stored the patch."""
+        keys = self.members.keys
+        try:
+            if patch.key_marks and not keys:
+                from trialfleet_runner.model_access import key_names, upstream  # scoring seldom needs the gateway
+
+                keys |= key_names(self.grants.agent, upstream(self.grants.agent))
+                self.members.secrets |= {*keys.values()}
+            return scored_diff(patch, keys)
+        except (KeyChanged, OperatorError) as error:
+            raise Lost(LossClass.SCORING, str(error)) from error
+
+    def _verdict(
+        self,
+        patch: Patch,
+        *,
+        passed: bool,
+        tests_timed_out: bool = False,
+        tests: Mapping[str, float | None] = _NONE,
+    ) -> Scored:
         earlier = None if self.grants.prior_patch is None else patch
         return Scored(
-            verdict=verdict(patch.stop, passed=passed, tests_timed_out=scored.timed_out),
+            verdict=verdict(patch.stop, passed=passed, tests_timed_out=tests_timed_out),
             stop=patch.stop,
             tests_passed=passed,
             metrics=patch.metrics.model_copy(update={**tests, **self._own_costs(earlier)}),
             delivery=patch.delivery,
+            diff_sha256=patch.diff_sha256,
         )
 
     def _own_costs(self, earlier: Patch | None = None) -> dict[str, float]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
-from trialfleet_ledger.records.verdicts import HaltScope, LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_repository import trees, workspace
 from trialfleet_repository.environments import environment
-from trialfleet_repository.patch import PatchError, changes_of
+from trialfleet_repository.patch import changes_of
 from trialfleet_repository.testrun import Suite, TestRun, run_tests
 from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
 from trialfleet_runner.attempt.loss import Lost
@@ -43,15 +43,12 @@ def score(
     """Apply `diff` to a fresh checkout below `scratch`, restore protected files and run the tests. Their output
     goes to `record`, which they cannot write if the sandbox can prevent it.
 
-    Raises `Lost`: `scoring` if the sandbox failed, the environment was changed in the meantime (by another
-    attempt's agent, under a subreaper) or the diff, which was made against the same tree, does not apply;
-    `host_full`; `terminated` if `stop` ended the tests.
+    Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the environment
+    was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`; `terminated` if `stop`
+    ended the tests.
     """
     task = grants.task
-    try:
-        changes = changes_of(diff, ready.given, ready.exclusions)
-    except PatchError as error:
-        raise Lost(LossClass.SCORING, str(error), halt=HaltScope.CAMPAIGN) from error
+    changes = changes_of(diff, ready.given, ready.exclusions)
     checkout = scratch / CHECKOUT
     workspace.clone(ready.pristine, checkout)
     trees.write_changes(changes, checkout)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.stored_patches import stored_patch
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.patch import changes_of, diff
 from trialfleet_repository.trees import EntryKind, TreeEntry
 from trialfleet_repository.workspace import Template, build_template, clone
-from trialfleet_runner.attempt.patch_record import without
+from trialfleet_runner.attempt.key_marks import scored_diff
 
 TREE = {
     "latin.txt": TreeEntry(b"x\xff\n"),
@@ -149,17 +150,15 @@ def test_a_workspace_that_is_gone_has_lost_all_its_files(template: Template, tmp
     assert _round_trip(template, tmp_path / "ws") == (set(TREE), ())
 
 
-def test_names_that_hold_a_secret_stay_behind_and_the_masked_diff_applies(
-    template: Template, tmp_path: Path
-) -> None:
-    """Masked, two names may become one: no tree could hold what the diff then says."""
+def test_names_that_hold_a_key_travel_though_masked_two_would_be_one(template: Template, tmp_path: Path) -> None:
     clone(template, tmp_path / "ws")
-    secret = "sk-12345678"
-    for name in (f"{secret}/x", f"folder/{secret}", "[redacted]", "kept"):
-        _write(tmp_path / "ws" / name, f"a {secret} of\n".encode())
+    key = "sk-12345678"
+    for name in (f"{key}/x", f"folder/{key}", "[redacted]", "kept"):
+        _write(tmp_path / "ws" / name, f"a {key} of\n".encode())
     exclusions = Exclusions(template.manifest, (), (".",))
-    left = diff(tmp_path / "ws", template, exclusions, secrets={secret})
-    changes = changes_of(without({secret}, left.diff), template, exclusions)
-    assert set(changes) == set(left.changed) == {"[redacted]", "kept"}
-    assert changes["kept"] == TreeEntry(b"a [redacted] of\n")
-    assert left.odd == ("[redacted]/x (its name holds a secret)", "folder/[redacted] (its name holds a secret)")
+    left = diff(tmp_path / "ws", template, exclusions)
+    patch = stored_patch(left.diff, {"anthropic-1": key})
+    assert key not in patch.diff
+    changes = changes_of(scored_diff(patch, {"anthropic-1": key}), template, exclusions)
+    assert set(changes) == set(left.changed) == {f"{key}/x", f"folder/{key}", "[redacted]", "kept"}
+    assert changes["kept"] == TreeEntry(f"a {key} of\n".encode())
