@@ -27,6 +27,7 @@ from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import unpack
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import list_workspace_scripts
+from trialfleet_runner.agents.workspace_settings import deliverable_files
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root
@@ -56,7 +57,9 @@ def make_plan(
         plan = prepare(file, shop, identities, kubernetes)
         said = (warning for identity in identities.values() for warning in identity.warnings)
         doubts = (doubt for one in plan.deliveries.values() for doubt in one.doubts())
-        warnings = dict.fromkeys((*said, *doubts, *_not_in_workspaces(plan, shop.objects)))
+        warnings = dict.fromkeys(
+            (*said, *doubts, *_not_in_workspaces(plan, shop.objects), *_left_out(plan, shop.objects))
+        )
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     return plan
@@ -72,6 +75,22 @@ def _not_in_workspaces(plan: Plan, objects: Objects) -> Iterator[str]:
                 f"agent.options.argv[{n}]: {name} is looked up in the workspace, and is not in that of "
                 f"{', '.join(lacking)}: give the absolute path of your script, and name its folder in "
                 "agent.options.mounts"
+            )
+
+
+def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
+    """Warnings about settings in a context's files that do not reach the agent."""
+    given = {
+        (cell.condition.name, plan.agents[cell.condition.name].spec.kind, cell.condition.files)
+        for cell in plan.cells
+        if cell.condition.files is not None
+    }
+    for name, kind, files in sorted(given):
+        _, left_out = deliverable_files(kind, {path: one.data for path, one in unpack(objects.get(files)).items()})
+        if left_out:
+            yield (
+                f"conditions.{name}: left out of what {kind} gets, since no campaign may choose it: "
+                f"{', '.join(left_out)}"
             )
 
 

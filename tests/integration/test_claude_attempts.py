@@ -50,13 +50,26 @@ EVERYWHERE = [
 ]
 
 
+# As a team commits it: its own gateway, which no trial can reach.
+TEAM = {
+    "CLAUDE.md": "Prices have two decimal places everywhere.\n",
+    ".claude/settings.json": json.dumps(
+        {
+            "env": {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"},
+            "outputStyle": "default",
+        }
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def attempts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempts]:
     root = tmp_path_factory.mktemp("claude")
     root.chmod(0o755)
     with scripted_messages() as provider:
         made = Attempts(
-            Lab(root, contexts={"renamed": {"AGENTS.md": "Prices are floats.\n"}, "rival": RIVAL}), provider
+            Lab(root, contexts={"renamed": {"AGENTS.md": "Prices are floats.\n"}, "rival": RIVAL, "team": TEAM}),
+            provider,
         )
         with pytest.MonkeyPatch.context() as patched:
             if os.geteuid() == 0:  # one environment for all: its interpreter must be another user's too
@@ -320,6 +333,15 @@ def test_without_a_key_nothing_starts(attempts: Attempts) -> None:
     loss = lost(attempts.run([], env={"ANTHROPIC_API_KEY": ""}))
     assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, HaltScope.CAMPAIGN, False)
     assert "ANTHROPIC_API_KEY" in loss.message
+
+
+def test_a_contexts_settings_do_not_lead_the_agent_elsewhere(attempts: Attempts) -> None:
+    look = Say("", (bash("cat .claude/settings.json"),))
+    ran = attempts.run([look, *repair()], "team", composed=Condition(files="team"))
+    assert scored(ran).verdict is Verdict.PASSED
+    assert '{\\"outputStyle\\": \\"default\\"}' in json.dumps(ran.main[1].body)
+    settings = "left out of the context: .claude/settings.json: env"
+    assert ran.left.bundle.manifest.warnings == (f"{settings}.HTTPS_PROXY", f"{settings}.HTTP_PROXY")
 
 
 def test_a_program_that_is_killed_by_itself_is_scored(attempts: Attempts) -> None:

@@ -10,8 +10,11 @@ import pytest
 
 from tests.support.claude_code import DONE, Rig
 from tests.support.scripted_messages import Say, ScriptedMessages
+from trialfleet_runner.agents.workspace_settings import deliverable_files
 
 pytestmark = pytest.mark.needs("claude")
+
+SETTINGS = ".claude/settings.json"
 
 
 FILES = {
@@ -56,3 +59,32 @@ def test_agents_md_is_loaded_where_settings_ask_for_it_only(
     ran = rig.run(Say("", (rig.read(),)), DONE)
     assert [request.strings.count("NEEDLE") for request in provider.main] == ([1, 2] if enabled else [0, 0])
     assert ran.report.undeclared == (found if enabled else ())
+
+
+NOWHERE = "http://127.0.0.1:9"
+UNBINDING = {
+    "bedrock": {"env": {"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "us-east-1"}},
+    "proxy": {"env": {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE}},
+}
+
+
+@pytest.mark.parametrize("name", UNBINDING)
+def test_a_workspaces_settings_would_lead_elsewhere_and_those_of_a_context_do_not(
+    tmp_path: Path, provider: ScriptedMessages, name: str
+) -> None:
+    """The control first: the same file as a context's author wrote it."""
+    data = json.dumps(UNBINDING[name]).encode()
+    for requests, text in ((0, data), (1, deliverable_files("claude-code", {SETTINGS: data})[0][SETTINGS])):
+        rig = Rig(tmp_path / str(requests), provider, timeout_s=6)
+        rig.write(SETTINGS, text.decode())
+        rig.run(DONE)
+        assert len(provider.main) == requests
+
+
+def test_an_address_in_a_workspaces_settings_does_not_beat_ours(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    rig = Rig(tmp_path, provider)
+    rig.write(SETTINGS, json.dumps({"env": {"ANTHROPIC_BASE_URL": NOWHERE, "ANTHROPIC_AUTH_TOKEN": "other"}}))
+    rig.run(DONE)
+    assert len(provider.main) == 1

@@ -29,6 +29,7 @@ from trialfleet_runner.agent_check.delivery_matrix import (
     DeliveryMatrix,
     canary,
     context_nodes,
+    foreign_settings,
     workspace_files,
 )
 from trialfleet_runner.agent_check.scripted_answers import Answer
@@ -148,7 +149,8 @@ def laid_out(root: Path) -> Scratch:
     _written(root, dict.fromkeys(ROOT_NAMES, canary("parent")))
     scratch = Scratch.below(root / "scratch")
     scratch.record.mkdir(parents=True)
-    tree = {path: TreeEntry(f"{text}\n".encode()) for path, text in workspace_files().items()}
+    texts = workspace_files() | foreign_settings()
+    tree = {path: TreeEntry(f"{text}\n".encode()) for path, text in texts.items()}
     clone(build_template(root / "template", tree), scratch.workspace)
     (scratch.home / "tmp").mkdir(parents=True)
     _written(scratch.context, context_nodes())

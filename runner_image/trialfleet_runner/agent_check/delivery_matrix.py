@@ -109,6 +109,31 @@ def workspace_files() -> dict[str, str]:
     return {MODULE: f"{MODULE_TEXT}\n", **roots, **nested, **skills}
 
 
+def foreign_settings() -> dict[str, str]:
+    """path -> text of files that a repository may have: each would lead the agent's requests elsewhere, or end it,
+    if the agent followed it. A check that plays to its end has measured that it does not."""
+    nowhere = "http://127.0.0.1:9"
+    variables = {
+        **dict.fromkeys(("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE", "HTTP_PROXY"), nowhere),
+        **dict.fromkeys(("HTTPS_PROXY", "ALL_PROXY", "COPILOT_PROVIDER_BASE_URL"), nowhere),
+        **dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL", "COPILOT_MODEL"), nowhere),
+        "GEMINI_SANDBOX": "docker",
+    }
+    provider = {name: {"options": {"baseURL": nowhere}} for name in ("anthropic", "openai", "google")}
+    codex = f'model_provider = "other"\n[model_providers.other]\nname = "other"\nbase_url = "{nowhere}"\n'
+    return {
+        ".env": "".join(f"{name}={value}\n" for name, value in variables.items()),
+        "mini.yaml": "agent: {step_limit: 1}\n",
+        "opencode.json": json.dumps({"provider": provider}),
+        "bunfig.toml": 'preload = ["./not-there.js"]\n',
+        ".claude/settings.json": json.dumps({"env": {"ANTHROPIC_BASE_URL": nowhere}}),
+        ".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "vertex-ai"}}}),
+        ".codex/config.toml": codex,
+        ".copilot/settings.json": json.dumps({"model": "other"}),
+        ".github/copilot/settings.json": json.dumps({"model": "other"}),
+    }
+
+
 def _skill(description: str) -> str:
     return f"---\nname: {SKILL}\ndescription: {description}\n---\nRates are per year.\n"
 

@@ -132,18 +132,25 @@ ALLOWED: dict[str, str] = {
 
 def refuse_reserved(kind: str, chosen: Mapping[str, Any]) -> None:
     """Raises `OperatorError` naming the first key of `chosen` that no campaign may choose, with the way out."""
-    allowed = ALLOWED.get(kind, "").split()
     for path in paths_of(chosen):
-        if ".".join(path) in allowed:
-            continue
-        for way_out, patterns in RESERVED.get(kind, {}).items():
-            if any(_overlap(pattern.split("."), path) for pattern in patterns.split()):
-                name = ".".join(path)
-                raise OperatorError(
-                    f"settings.{name} of {kind} is not for a campaign to choose",
-                    where=f"agent: options.settings.{name}",
-                    hint=way_out,
-                )
+        way_out = reserved_way_out(kind, path)
+        if way_out is not None:
+            name = ".".join(path)
+            raise OperatorError(
+                f"settings.{name} of {kind} is not for a campaign to choose",
+                where=f"agent: options.settings.{name}",
+                hint=way_out,
+            )
+
+
+def reserved_way_out(kind: str, path: tuple[str, ...]) -> str | None:
+    """What to use in place of a key that no campaign may choose; None: this one it may."""
+    if ".".join(path) in ALLOWED.get(kind, "").split():
+        return None
+    for way_out, patterns in RESERVED.get(kind, {}).items():
+        if any(_overlap(pattern.split("."), path) for pattern in patterns.split()):
+            return way_out
+    return None
 
 
 def with_settings(chosen: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 _RENAMED = ("gemini-3-pro-preview", "pro", "flash", "flash-lite")
 _NO_LEVELS = re.compile(r"gemini-[12]\b")  # models whose thinking has a budget, or that do not think
 _OLDEST_NODE = 20  # Debian 12 has 18
-REVISION = 1  # of the flags and settings below: part of the agent's digest
+REVISION = 2  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
 _REACH = Reach(
     root_file="GEMINI.md",
@@ -153,6 +153,7 @@ def _settings(setup: Setup, options: GeminiOptions, scripts: TranslatedHooks) ->
         },
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
+        "advanced": {"ignoreLocalEnv": True},  # a .env of the repository: proxies, keys, containers
         "tools": {"exclude": list(_WEB_TOOLS)},
         "model": {"maxSessionTurns": setup.spec.max_turns},
         "hooks": _hooks(setup, scripts),

@@ -27,9 +27,9 @@ from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_o
 from trialfleet_sandbox.interpreter import program_mounts
 from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
-REVISION = 1  # of the configuration below: part of the agent's digest
+REVISION = 2  # of the configuration below: part of the agent's digest
 _MODULE = "minisweagent.run.mini"
-_DEFAULTS = "mini.yaml"  # of its package; ours is merged over it
+_DEFAULTS = "lib/python3*/site-packages/minisweagent/config/mini.yaml"  # ours is merged over it
 _DIST_INFO = "lib/python3*/site-packages/mini_swe_agent-*.dist-info"
 _OLDEST_PYTHON = (3, 10)
 _LARGEST = 64 * 2**20  # of a trajectory that is read
@@ -92,7 +92,8 @@ class MiniSweAgent:
         )  # JSON is YAML
         # -I: the task's PYTHONPATH must not replace modules of the agent.
         program = (f"{inside(home, mounts)}/bin/python", "-I", "-m", _MODULE)
-        argv = (*program, "-c", _DEFAULTS, "-c", inside(config, mounts), "--exit-immediately", "--yolo")
+        defaults = inside(_of_package(home, _DEFAULTS), mounts)  # a name alone could be a file of the workspace
+        argv = (*program, "-c", defaults, "-c", inside(config, mounts), "--exit-immediately", "--yolo")
         env = {
             **_QUIET,
             "MSWEA_GLOBAL_CONFIG_DIR": inside(folder, mounts),
@@ -113,14 +114,19 @@ def _home(options: MiniSweAgentOptions) -> Path:
 
 
 def _version(home: Path) -> str:
-    found = sorted(home.glob(_DIST_INFO))
+    return _of_package(home, _DIST_INFO).name.removesuffix(".dist-info").rpartition("-")[2]
+
+
+def _of_package(home: Path, pattern: str) -> Path:
+    """Raises `OperatorError` if nothing there matches the pattern."""
+    found = sorted(home.glob(pattern))
     if not found:
         raise OperatorError(
             f"{home} is not a virtual environment with mini-swe-agent",
             where="agent: mini-swe-agent",
             hint=f"{pinned()['mini-swe-agent'].install()}, or python3 -m venv and pip install",
         )
-    return found[0].name.removesuffix(".dist-info").rpartition("-")[2]
+    return found[0]
 
 
 def _require_python(home: Path) -> None:

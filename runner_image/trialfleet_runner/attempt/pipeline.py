@@ -116,6 +116,7 @@ class Attempt:
             chosen = agent_run.identified(self.grants) if prior is None else None
             self.clock.lap("inputs")
             ready = self._ready(AS_NAMED if chosen is None else chosen[1].reach.reading)
+            self.members.warnings += [f"left out of the context: {one}" for one in ready.left_out]
             if chosen is not None:
                 lay_out(ready, self.scratch)
             if self.wait_for_isolation is not None:  # before anything of agent or repository runs

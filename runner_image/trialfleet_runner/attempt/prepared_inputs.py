@@ -25,6 +25,7 @@ from trialfleet_repository.environments.tool_environment import furnish
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_repository.workspace import Template
+from trialfleet_runner.agents.workspace_settings import deliverable_files
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
 from trialfleet_runner.context.delivery import Composed, compose
@@ -87,6 +88,7 @@ class Ready:
     exclusions: Exclusions
     servers: Mapping[str, Tree] = field(default_factory=dict[str, Tree])  # files of the MCP servers
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])  # of the Python project
+    left_out: tuple[str, ...] = ()  # settings in the condition's files that no campaign may choose
 
     def declaring(self, needles: Mapping[str, str]) -> Ready:
         """With more deliveries, each with the text that proves it."""
@@ -99,10 +101,11 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     try:
         task, condition = grants.task, grants.condition
         words = inputs.text(task.prompt)
+        files, left_out = deliverable_files(grants.agent.kind, _bytes(inputs.tree(condition.files)) or {})
         composed = compose(
             condition,
             task=words,
-            files=_bytes(inputs.tree(condition.files)),
+            files=files or None,
             context=_bytes(inputs.tree(condition.context)),
             anchor=task.anchor,
             text=None if condition.text is None else inputs.text(condition.text),
@@ -123,7 +126,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
     )
     metadata = metadata_of(task.environment)
-    return Ready(words, composed, built, given, pristine, exclusions, servers, metadata)
+    return Ready(words, composed, built, given, pristine, exclusions, servers, metadata, left_out)
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:

@@ -113,6 +113,9 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     program.write_text(f"#!/bin/sh\necho '{SAYS.get(name, '')}'\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv(pinned()[name].variable, str(program))
+    defaults = tmp_path / "venv/lib/python3.11/site-packages/minisweagent/config/mini.yaml"
+    defaults.parent.mkdir(parents=True)
+    defaults.touch()
     if name == "gemini":
         monkeypatch.setattr("trialfleet_runner.agents.gemini._node", lambda: Path("/usr/bin/node"))
     return name

@@ -77,7 +77,9 @@ def test_flags_paths_and_prompt(tmp_path: Path, program: Path) -> None:
     )
     assert (made.stdin, made.cwd) == (b"the prompt", "/workspace")
     assert Mount(program, str(program)) in made.mounts
-    assert settings(tmp_path) == {"enabledPlugins": {"agents-md@builtin": False}}
+    ours = settings(tmp_path)
+    assert ours.pop("env").items() <= made.env.items()
+    assert ours == {"enabledPlugins": {"agents-md@builtin": False}}
 
 
 def test_the_environment_is_the_allow_list(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

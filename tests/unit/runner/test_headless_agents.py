@@ -241,6 +241,7 @@ def test_geminis_settings_are_its_own(make: Make, tmp_path: Path, programs: Path
     _, job = make("gemini", hook_context=tmp_path / "context", fail_fast_log=tmp_path / "home/f.jsonl", system="T")
     told = settings(tmp_path, ".gemini/settings.json")
     assert told["model"]["maxSessionTurns"] == 7
+    assert told["advanced"] == {"ignoreLocalEnv": True}
     assert told["tools"]["exclude"] == ["google_web_search", "web_fetch"]
     (before,) = told["hooks"]["BeforeTool"]
     assert before["hooks"][0]["timeout"] == 10_000

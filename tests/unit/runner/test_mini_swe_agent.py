@@ -23,6 +23,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A virtual environment that holds it, by all that is looked at."""
     made = tmp_path / "venv"
     (made / "lib/python3.11/site-packages/mini_swe_agent-2.4.6.dist-info").mkdir(parents=True)
+    (made / "lib/python3.11/site-packages/minisweagent/config").mkdir(parents=True)
+    (made / "lib/python3.11/site-packages/minisweagent/config/mini.yaml").touch()
     (made / "bin").mkdir()
     for name in ("mini", "python"):
         (made / "bin" / name).write_text("#!/bin/sh\necho Python 3.11.7\n")
@@ -48,6 +50,7 @@ def test_the_gateway_is_its_only_way_and_the_prompt_is_no_argument(tmp_path: Pat
     assert "tf-token" not in " ".join(made.argv)
     assert "mend" not in " ".join(made.argv)
     assert f"{home}/bin/python" in made.argv
+    assert f"{home}/lib/python3.11/site-packages/minisweagent/config/mini.yaml" in made.argv
 
 
 def test_what_cannot_be_planned_is_refused(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

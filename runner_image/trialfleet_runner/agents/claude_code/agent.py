@@ -37,7 +37,7 @@ _REACH = Reach(
     skills=FOLDER,
     mcp=True,
 )
-REVISION = 2  # of the flags and variables below: part of the agent's digest
+REVISION = 3  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
@@ -103,7 +103,9 @@ class ClaudeCode:
         folder.mkdir(parents=True, exist_ok=True)
         (setup.home / ".claude").mkdir(exist_ok=True)
         settings = folder / "settings.json"
-        chosen = with_settings(merged(_DEFAULT_SETTINGS, options.settings), _settings(setup, scripts))
+        env = _variables(setup, mounts, options)
+        fixed = {**_settings(setup, scripts), "env": env}  # a workspace's settings beat the environment alone
+        chosen = with_settings(merged(_DEFAULT_SETTINGS, options.settings), fixed)
         settings.write_text(json.dumps(chosen, indent=1))
         argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
         if setup.system:
@@ -112,10 +114,8 @@ class ClaudeCode:
         if setup.mcp and not setup.preflight:
             (folder / "mcp-servers.json").write_text(configuration(setup.mcp))
             argv += ("--mcp-config", inside(folder / "mcp-servers.json", mounts))
-        env = _variables(setup, mounts, options)
-        return job_of(
-            setup, mounts, argv, env=env, stdin=setup.prompt.encode()
-        )  # in no process list, of any length
+        stdin = setup.prompt.encode()  # in no process list, of any length
+        return job_of(setup, mounts, argv, env=env, stdin=stdin)
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
         return parse_stream(record, exit, workspace)
