@@ -339,6 +339,11 @@ BROKEN: list[tuple[str, Any, str]] = [
         "outside_workspace",
     ),
     ("the module does not exist", lambda s: s.environment.update(import_name="shopp"), "outside_workspace"),
+    (
+        "the lock has a newer release of the project",
+        lambda s: s.environment.update(distribution="Iniconfig", version="1.0"),
+        "own_release",
+    ),
     ("nothing is fixed", lambda s: s.write("after/src/shop/price.py", WRONG), "changes_only_tests"),
 ]
 

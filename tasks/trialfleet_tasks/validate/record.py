@@ -43,6 +43,7 @@ class ProblemKind(StrEnum):
     NO_JUNIT = "no_junit"
     EXIT_CODE = "exit_code"  # it says something else than the results: no attempt could pass
     OUTSIDE_WORKSPACE = "outside_workspace"  # the imported module is not the workspace's
+    OWN_RELEASE = "own_release"  # site-packages hold the project, perhaps with the fix
     NO_FAIL_TO_PASS = "no_fail_to_pass"  # noqa: S105 - not a password
 
 

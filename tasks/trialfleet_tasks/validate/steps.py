@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.task import Status
+from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
 from trialfleet_repository.languages import PYTHON, format_named
 from trialfleet_repository.testrun import TestRun
@@ -31,6 +31,7 @@ from trialfleet_tasks.validate.judge import (
     words,
 )
 from trialfleet_tasks.validate.output import normalised, tail
+from trialfleet_tasks.validate.own_release import own_release
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName, Validation
 from trialfleet_tasks.validate.runs import TaskRunner
 
@@ -76,8 +77,9 @@ class ValidationSteps:
         found, shown = self._tests()
         problems = list(found.problems)
         imported, outside = self._imported() if not problems else (None, None)
-        if outside is not None:
-            problems.append(outside)
+        problems += [
+            one for one in (outside, None if outside or problems else self._own_release()) if one is not None
+        ]
         output: str | None = None
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
@@ -239,9 +241,23 @@ class ValidationSteps:
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
         return None if problems else tail(normalised(run.output, self.bench.places())), problems
 
-    def _imported(self) -> tuple[str | None, Problem | None]:
+    def _own_release(self) -> Problem | None:
+        stated = self.task.environment
+        if not isinstance(stated, PythonEnvironment):
+            return None
+        return own_release(
+            self.bench.suite.environment,
+            module=stated.import_name or (self._module() if stated.distribution is None else None),
+            distribution=stated.distribution,
+            version=stated.version,
+        )
+
+    def _module(self) -> str | None:
         environment = self.prepared.environment
-        name = environment.import_name or _module_of(self.prepared.variants.targets, environment.pythonpath)
+        return environment.import_name or _module_of(self.prepared.variants.targets, environment.pythonpath)
+
+    def _imported(self) -> tuple[str | None, Problem | None]:
+        name = self._module()
         if name is None:
             return None, None
         self.say(f"finding {name}")
