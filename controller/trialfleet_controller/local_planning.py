@@ -16,6 +16,7 @@ import click
 from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.freeze import PlanningContext, identified, planned_agent, prepare
+from trialfleet_controller.planning.key_check import check_words
 from trialfleet_controller.planning.model_check import check_model, check_price
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
@@ -55,6 +56,8 @@ def make_plan(
             say=say,
         )
         plan = prepare(file, shop, identities, kubernetes)
+        if kubernetes is None:
+            check_words(plan, shop.objects)
         said = (warning for identity in identities.values() for warning in identity.warnings)
         doubts = (doubt for one in plan.deliveries.values() for doubt in one.doubts())
         warnings = dict.fromkeys(

@@ -324,7 +324,7 @@ MONEY = CAMPAIGN["limits"] | {"cost_usd": {"trial": 0.5}}
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [("", "no key for the model provider anthropic"), ("k", "the price of 'm-1' is not known")],
+    [("", "no key for the model provider anthropic"), ("k" * 20, "the price of 'm-1' is not known")],
 )
 def test_what_a_model_needs_is_asked_before_anything_is_frozen(
     finished: Path, shop: Path, key: str, words: str
@@ -343,6 +343,8 @@ def test_what_a_model_needs_is_asked_before_anything_is_frozen(
     uncapped = CAMPAIGN | {"campaign": "model", "agent": SOME_MODEL}
     write(shop, "uncapped.yaml", uncapped)
     trialfleet("plan", "uncapped.yaml", cwd=shop, env=env)
+    text = env | {"ANTHROPIC_API_KEY": "sum(items)"}
+    assert "is a text of the task" in trialfleet("plan", "uncapped.yaml", cwd=shop, expect=2, env=text)
     misspelt = CAMPAIGN | {
         "campaign": "model",
         "agent": SOME_MODEL | {"model": "claude-sonet-4-6"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from trialfleet_controller.planning.key_check import check_length
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import PRICES, own_prices, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
@@ -13,9 +14,9 @@ from trialfleet_runner.model_access import upstream
 
 
 def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
-    """Its key is here, and its price is known when a cap must be kept. Raises `OperatorError`."""
+    """Its key is here and no word, and its price is known when a cap must be kept. Raises `OperatorError`."""
     if identity.needs_model:
-        upstream(spec)
+        check_length(upstream(spec))
     check_price(identity, spec, limits)
 
 

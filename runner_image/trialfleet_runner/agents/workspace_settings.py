@@ -82,7 +82,8 @@ def _allowed(kind: str, value: Any, path: tuple[str, ...], refused: list[str]) -
         items = cast("dict[str, Any]", value)
         return dict(_allowed_items(kind, items.items(), path, refused))
     if isinstance(value, list):
-        numbered = ((str(n), one) for n, one in enumerate(value))
+        listed: list[Any] = value
+        numbered = ((str(n), one) for n, one in enumerate(listed))
         return [one for _, one in _allowed_items(kind, numbered, path, refused)]
     return value
 
