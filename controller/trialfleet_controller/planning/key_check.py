@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from trialfleet_controller.planning.secret_values import looks_random
@@ -12,16 +12,16 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.gateway.upstream import Upstream
 from trialfleet_runner.model_access import key_names, upstream
 
 SHORTEST_KEY = 16  # characters; no provider issues shorter ones
 
 
-def check_length(provider: Upstream) -> None:
-    """Raises `OperatorError` for a short key. A server on this machine may take any text as its key."""
-    short = min(map(len, provider.secrets), default=SHORTEST_KEY)
-    if short < SHORTEST_KEY and not _on_this_machine(provider.base_url):
+def check_length(keys: Iterable[str], address: str) -> None:
+    """Raises `OperatorError` if one of the keys for the server at `address` (a URL) is short. A server on
+    this machine may take any text as its key."""
+    short = min(map(len, keys), default=SHORTEST_KEY)
+    if short < SHORTEST_KEY and not _on_this_machine(address):
         raise OperatorError(
             f"the model provider's key has {short} characters: it could be a word, which bundles would mask",
             where="environment: the provider's key",

@@ -16,7 +16,8 @@ from trialfleet_runner.model_access import upstream
 def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
     """Its key is here and no word, and its price is known when a cap must be kept. Raises `OperatorError`."""
     if identity.needs_model:
-        check_length(upstream(spec))
+        provider = upstream(spec)
+        check_length(provider.secrets, provider.base_url)
     check_price(identity, spec, limits)
 
 
