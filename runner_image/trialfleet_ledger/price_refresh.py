@@ -18,7 +18,7 @@ from trialfleet_ledger.untrusted import finite, json_object, mapping
 
 _TIERS = ("priority", "flex")
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-_HOSTS = ("anthropic", "openai", "gemini")  # whose entries without a prefix are the providers' list prices
+_HOSTS = tuple("anthropic openai gemini".split())  # whose entries without a prefix are the providers' list prices
 
 
 def refresh_prices(

@@ -34,8 +34,8 @@ class Gateway:
     `listen`: unix socket to listen on, for sandboxes without a network; without it a free loopback port.
     `model`: the main model, as requests name it; None: the model of the first request.
     `prices`: override or add to the list. `fields`: fields of requests, such as `messages.content.odd`, that pass
-    although the list of the API does not have them. `patience_s`: most that throttling may add to the agent's time.
-    `probe`: sends the requests of our own.
+    although the list of the API does not have them. `patience_s`: most that throttling may add to the agent's
+    time. `probe`: sends the requests of our own.
 
     The gateway does not retry: errors pass through unchanged, the agent's client retries, and the time until its
     next success counts as throttled. Raises `OperatorError` if there is a money budget and the model's price is
