@@ -18,7 +18,9 @@ from trialfleet_ledger.untrusted import finite, json_object, mapping
 
 _TIERS = ("priority", "flex")
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-_HOSTS = tuple("anthropic openai gemini".split())  # whose entries without a prefix are the providers' list prices
+_HOSTS = re.compile(
+    "anthropic|openai|gemini|vertex_ai"
+)  # whose entries without a prefix are the providers' list prices
 
 
 def refresh_prices(
@@ -33,7 +35,7 @@ def refresh_prices(
 
 
 def _is_listed(name: str, entry: Mapping[str, Any]) -> bool:
-    return "/" not in name and str(entry.get("litellm_provider")).startswith((*_HOSTS, "vertex_ai"))
+    return "/" not in name and _HOSTS.match(str(entry.get("litellm_provider"))) is not None
 
 
 def read_price(model: str, entry: Mapping[str, Any]) -> Price | None:
