@@ -20,7 +20,7 @@ _TIERS = ("priority", "flex")
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 _HOSTS = re.compile(
     "anthropic|openai|gemini|vertex_ai"
-)  # whose entries without a prefix are the providers' list prices
+)  # entries without a prefix: list prices
 
 
 def refresh_prices(

@@ -4,7 +4,7 @@ a context says what the model reads, and neither where its requests go nor what 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -82,8 +82,7 @@ def _allowed(kind: str, value: Any, path: tuple[str, ...], refused: list[str]) -
         items = cast("dict[str, Any]", value)
         return dict(_allowed_items(kind, items.items(), path, refused))
     if isinstance(value, list):
-        listed: list[Any] = value
-        numbered = ((str(n), one) for n, one in enumerate(listed))
+        numbered = ((str(n), one) for n, one in enumerate(cast("Iterable[Any]", value)))
         return [one for _, one in _allowed_items(kind, numbered, path, refused)]
     return value
 
