@@ -6,10 +6,36 @@ from typing import Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Frozen, Name, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
 ResultFormat = Name  # how the results of a test command are read: registered with a language
+
+
+class PatchClasses(Record):
+    """An object of the plan: which changes of an agent are the product's own, so that a pass may rest on them, found
+    when the task was validated. All paths are of the scored tree, without a slash at their end; "." is its root.
+
+    `rule`: how the other changes are told apart, by the paths that the tests looked up or by names alone.
+    `production`: files of the product. `packages`: folders whose new source files and data are the product's, too,
+    each without the folders below it. `used`: other files that the tests read. `missed`: paths that the tests looked
+    for and did not find.
+    """
+
+    rule: Literal["lookups", "names"]
+    production: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+class MustFailTest(Record):
+    """An object of the plan: a copy of a fail-to-pass test with a call that must fail. What makes every test pass
+    makes this one pass, too. `path`: where it is put in the scored tree; `id`: as results name it."""
+
+    path: str
+    text: str
+    id: str
 
 
 class TaskOrder(Frozen):
@@ -30,6 +56,8 @@ class TaskOrder(Frozen):
     pass_to_pass: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()  # files of the workspace that the patch may not touch
     travelling_tests: tuple[str, ...] = ()  # test paths that the fix changes: those the patch may touch
+    classes: Sha256 | None = None  # `PatchClasses`; None: all that travels is the product's
+    must_fail: Sha256 | None = None  # `MustFailTest`; None: none can be made
     import_name: str | None = None
     prompt_source: Literal["failing_test", "issue", "commit_message"]
     prompt: Sha256  # object: the task's text, byte-equal over conditions and reps

@@ -18,6 +18,7 @@ class Verdict(StrEnum):
     TIMED_OUT = "timed_out"  # the agent's time budget
     EXHAUSTED = "exhausted"  # the agent's memory or disk
     TESTS_TIMED_OUT = "tests_timed_out"
+    FORGED = "forged"  # the tests pass with what is not the product's alone, or whatever is wrong: counts as failed
 
 
 class Stop(StrEnum):
@@ -97,7 +98,8 @@ class Loss(Frozen):
 
 class Scored(Frozen):
     """A verdict with all that supports it. `diff_sha256`: of the diff that was scored, keys included; the bundle's
-    patch.diff has other bytes where it masks a secret."""
+    patch.diff has other bytes where it masks a secret. `needed`: changed files apart from the product's without
+    which the tests do not pass. `unsteady`: the tests also passed without any change."""
 
     verdict: Verdict
     stop: Stop
@@ -105,3 +107,5 @@ class Scored(Frozen):
     metrics: Metrics
     delivery: Delivery
     diff_sha256: Sha256 | None = None
+    needed: tuple[str, ...] = ()
+    unsteady: bool = False
