@@ -85,6 +85,7 @@ def prepare_task(
         pass_to_pass=validation.pass_to_pass,
         test_files=variants.test_files,
         travelling_tests=variants.travelling_tests,
+        classes=_uploaded(validation.classes, objects),
         import_name=environment.import_name,
         prompt_source=task.spec.prompt_source,
         prompt=objects.put(prompt.encode()),
@@ -114,6 +115,13 @@ def _apart(task: LoadedTask, validation: Validation) -> str | None:
     if task.spec.anchor == "oracle":
         return "anchor: oracle looks for context at the file that the fix changes"
     return None
+
+
+def _uploaded(digest: str | None, objects: Objects) -> str | None:
+    """An object of the validation, which from now on the store has, too."""
+    if digest is not None:
+        objects.upload([digest])
+    return digest
 
 
 def _frozen_output(validation: Validation, objects: Objects) -> str | None:

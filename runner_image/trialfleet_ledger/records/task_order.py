@@ -9,6 +9,7 @@ from pydantic import Field
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
+ClassRule = Literal["lookups", "names"]
 ResultFormat = Name  # how the results of a test command are read: registered with a language
 
 
@@ -23,7 +24,7 @@ class PatchClasses(Record):
     `missed`: paths that the tests looked for and did not find, apart from new source in packages.
     """
 
-    rule: Literal["lookups", "names"]
+    rule: ClassRule
     production: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     used: tuple[str, ...] = ()

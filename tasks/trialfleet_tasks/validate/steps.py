@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records.task_order import PatchClasses
 from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
 from trialfleet_repository.languages import PYTHON, format_named
@@ -32,6 +34,7 @@ from trialfleet_tasks.validate.judge import (
 )
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.own_release import own_release
+from trialfleet_tasks.validate.product_classes import find_classes
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName, Validation
 from trialfleet_tasks.validate.runs import TaskRunner
 
@@ -84,6 +87,7 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
+        classes = None if problems else self._classes()
         anchor = anchor_for(
             "traceback",
             prompt_source=self.task.spec.prompt_source,
@@ -101,6 +105,8 @@ class ValidationSteps:
             fail_to_pass=found.fail_to_pass,
             pass_to_pass=found.pass_to_pass,
             output=self.objects.put(output.encode()) if output is not None else None,
+            classes=self.objects.put(canonical_json(classes)) if classes is not None else None,
+            rule=classes.rule if classes is not None else None,
             anchor=anchor,
             targets=self.prepared.variants.targets,
             test_files=self.prepared.variants.test_files,
@@ -240,6 +246,10 @@ class ValidationSteps:
         before = dict.fromkeys(ids, "failed")
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
         return None if problems else tail(normalised(run.output, self.bench.places())), problems
+
+    def _classes(self) -> PatchClasses:
+        prepared = self.prepared
+        return find_classes(prepared.variants, prepared.environment.pythonpath, None)
 
     def _own_release(self) -> Problem | None:
         stated = self.task.environment
