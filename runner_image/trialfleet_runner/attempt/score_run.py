@@ -1,94 +1,160 @@
-"""Clean scoring: the patch alone travels to a pristine checkout, and the tests run there without a key."""
+"""Clean scoring: the patch alone travels to pristine checkouts, and the tests run there without a key."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from trialfleet_ledger.bundle import Capped
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_repository import trees, workspace
 from trialfleet_repository.environments import environment
 from trialfleet_repository.patch import changes_of
-from trialfleet_repository.testrun import Suite, TestRun, run_tests
+from trialfleet_repository.patch_classes import SplitChanges, split_changes
+from trialfleet_repository.testrun import REPORT, Suite, TestRun, run_tests
+from trialfleet_repository.workspace_scan import Changes
+from trialfleet_runner.attempt.bundle_builder import read_hostile
 from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_sandbox.protocol import Sandbox, SandboxError
+from trialfleet_runner.attempt.scoring_order import (
+    ScoringCause,
+    ScoringStep,
+    changes_in,
+    find_cause,
+    has_next,
+    next_step,
+    others_may_matter,
+)
+from trialfleet_runner.metrics import agrees, all_passed
+from trialfleet_sandbox.protocol import Exit, Sandbox, SandboxError
+from trialfleet_sandbox.scratch import Scratch
 
 CHECKOUT = "checkout"  # below the folder of scoring
 
 
 @dataclass(frozen=True)
 class ScoreRun:
-    """The scoring run; `results` covers every fail-to-pass and pass-to-pass id, in this order."""
+    """One scoring run; `results` covers every fail-to-pass and pass-to-pass id, in this order. `report`: of the
+    test runner, as it wrote it."""
 
     run: TestRun
     results: tuple[TestResult, ...]
-    timed_out: bool
+    report: Capped | None
+
+    @property
+    def timed_out(self) -> bool:
+        return self.run.exit.cause == "timeout"
+
+    @property
+    def passed(self) -> bool:
+        """A run that was ended for its time or its resources has not passed."""
+        return all_passed(self.results) and agrees(self.run)
 
 
-def score(
-    grants: Grants,
-    ready: Ready,
-    diff: str,
-    scratch: Path,
-    sandbox: Sandbox,
-    *,
-    record: Path,
-    stop: threading.Event,
-) -> ScoreRun:
-    """Apply `diff` to a fresh checkout below `scratch`, restore protected files and run the tests. Their output
-    goes to `record`, which they cannot write if the sandbox can prevent it.
+@dataclass(frozen=True)
+class ScoringRuns:
+    """All scoring runs of an attempt, in order, and the changes that they were made with."""
 
-    Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the environment
-    was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`; `terminated` if `stop`
-    ended the tests.
-    """
-    task = grants.task
-    changes = changes_of(diff, ready.given, ready.exclusions)
-    checkout = scratch / CHECKOUT
-    workspace.clone(ready.pristine, checkout)
-    trees.write_changes(changes, checkout)
-    suite = Suite(
-        environment=ready.environment,
-        command=task.test_command,
-        pythonpath=task.pythonpath,
-        timeout_s=grants.limits.tests_timeout_s,
-        memory_bytes=grants.limits.memory_bytes,
-        disk_bytes=grants.limits.disk_bytes,
-        results=task.results,
-        env=task.env,
-        directory=task.directory,
-        metadata=ready.metadata,
-    )
-    ids = (*task.fail_to_pass, *task.pass_to_pass)
-    before = RoomSample.of(scratch)
-    if not sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
-        _refuse_changed(ready.environment)
-    try:
-        run = run_tests(
-            suite,
-            workspace=checkout,
-            scratch=scratch,
-            tests=ids,
-            sandbox=sandbox,
-            stop=stop,
-            record=record,
-            guarded=[path for path, entry in changes.items() if entry and ready.exclusions.may_hide(path)],
+    runs: Mapping[ScoringStep, ScoreRun]
+    split: SplitChanges
+
+    @property
+    def cause(self) -> ScoringCause:
+        return find_cause(self.passed)
+
+    @property
+    def passed(self) -> dict[ScoringStep, bool]:
+        return {step: one.passed for step, one in self.runs.items()}
+
+    @property
+    def deciding(self) -> ScoreRun:
+        """The run whose results are the trial's."""
+        return self.runs[self.cause.decided_by]
+
+    @property
+    def exits(self) -> list[Exit]:
+        return [one.run.exit for one in self.runs.values()]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores the changes of one attempt. `sandbox`: the tests'. Setting `stop` ends a run."""
+
+    grants: Grants
+    ready: Ready
+    scratch: Scratch
+    sandbox: Sandbox
+    stop: threading.Event
+
+    def score(self, diff: str) -> ScoringRuns:
+        """Run the tests with the changes of `diff` as `scoring_order` says, each time in a fresh checkout, on a
+        volume that nothing of the run before is left in.
+
+        Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the
+        environment was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`;
+        `terminated` if `stop` ended the tests.
+        """
+        ready = self.ready
+        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes)
+        matter = others_may_matter(split, ready.classes, ready.pristine.manifest.keys())
+        scoring = ScoringRuns({}, split)
+        while (step := next_step(scoring.passed, others_matter=matter)) is not None:
+            followed = has_next(step, scoring.passed, others_matter=matter)
+            run = self._run(changes_in(step, split), followed=followed)
+            scoring = ScoringRuns({**scoring.runs, step: run}, split)
+        return scoring
+
+    def _run(self, changes: Changes, *, followed: bool) -> ScoreRun:
+        folder = self.scratch.empty_score()
+        checkout = folder / CHECKOUT
+        workspace.clone(self.ready.pristine, checkout)
+        trees.write_changes(changes, checkout)
+        before = RoomSample.of(folder)
+        if not self.sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
+            _refuse_changed(self.ready)
+        ids = (*self.grants.task.fail_to_pass, *self.grants.task.pass_to_pass)
+        may_hide = self.ready.exclusions.may_hide
+        try:
+            run = run_tests(
+                self._suite(),
+                workspace=checkout,
+                scratch=folder,
+                tests=ids,
+                sandbox=self.sandbox,
+                stop=self.stop,
+                record=self.scratch.tests,  # which tests cannot write if the sandbox can prevent it
+                guarded=[path for path, entry in changes.items() if entry and may_hide(path)],
+                followed=followed,
+            )
+        except SandboxError as error:
+            raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error
+        if run.exit.cause == "stopped":
+            raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
+        _refuse_changed(self.ready)
+        if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
+            has_filled_host(folder, before, self.grants.limits)
+        return ScoreRun(run, run.results(ids), read_hostile(folder / "home" / REPORT))
+
+    def _suite(self) -> Suite:
+        task, limits = self.grants.task, self.grants.limits
+        return Suite(
+            environment=self.ready.environment,
+            command=task.test_command,
+            pythonpath=task.pythonpath,
+            timeout_s=limits.tests_timeout_s,
+            memory_bytes=limits.memory_bytes,
+            disk_bytes=limits.disk_bytes,
+            results=task.results,
+            env=task.env,
+            directory=task.directory,
+            metadata=self.ready.metadata,
         )
-    except SandboxError as error:
-        raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error
-    if run.exit.cause == "stopped":
-        raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
-    _refuse_changed(ready.environment)
-    if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
-        has_filled_host(scratch, before, grants.limits)
-    return ScoreRun(run, run.results(ids), timed_out=run.exit.cause == "timeout")
 
 
-def _refuse_changed(built: Path) -> None:
-    if not environment.unchanged(built):
-        raise Lost(LossClass.SCORING, f"the environment {built.name} is not what was built")
+def _refuse_changed(ready: Ready) -> None:
+    if not environment.unchanged(ready.environment):
+        raise Lost(LossClass.SCORING, f"the environment {ready.environment.name} is not what was built")
