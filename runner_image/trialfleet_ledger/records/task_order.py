@@ -30,9 +30,9 @@ class PatchClasses(Record):
 
 
 class MustFailTest(Record):
-    """An object of the plan: a copy of a fail-to-pass test with calls that must fail. What makes every test pass
-    makes these pass, too. `path`: where it is put in the scored tree; `ids`: of its tests that must fail, as results
-    name them, without parameters."""
+    """An object of the plan: copies of a fail-to-pass test with calls that must fail. What makes every test pass
+    makes these pass, too. `path`: where the file is put in the scored tree; `ids`: of its tests that must fail, as
+    results name them, without parameters."""
 
     path: str
     text: str

@@ -23,6 +23,7 @@ from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment
 from trialfleet_repository.mounts import place_of
 from trialfleet_repository.patch import PatchError
+from trialfleet_runner import must_fail
 from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
@@ -261,7 +262,7 @@ class Attempt:
             patch,
             passed=cause.passed,
             tests_timed_out=scoring.deciding.timed_out,
-            forged=cause.forged,
+            forged=scoring.forged,
             tests={"tests_s": round(ended.wall_s, 3), "tests_core_s": ended.core_s},
         )
         needed = self._named(scoring.split.others) if cause.needs_others else ()
@@ -344,6 +345,9 @@ class Attempt:
             self.members.add("tests/junit.xml", deciding.report.data, left_out=deciding.report.left_out)
         self.members.add_value("tests/results.json", [one.model_dump(mode="json") for one in deciding.results])
         self.members.add("tests/scoring.json", canonical_json(scoring_record(scoring)))
+        if scoring.is_refuted:
+            self.members.add("tests/must_fail.log", scoring.controls[-1].run.run.output)
+            self.members.warnings.append(f"{must_fail.PASSED}: the pass is forged")
         if scoring.split.left:
             self.members.warnings.append(left_behind(self._named(scoring.split.left), len(scoring.split.left)))
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialfleet_ledger.bundle import Capped
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_repository import trees, workspace
 from trialfleet_repository.environments import environment
 from trialfleet_repository.patch import changes_of
 from trialfleet_repository.patch_classes import SplitChanges, split_changes
 from trialfleet_repository.testrun import REPORT, Suite, TestRun, run_tests
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace_scan import Changes
 from trialfleet_runner.attempt.bundle_builder import read_hostile
 from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_runner.attempt.scoring_order import (
+    CONTROL_RUNS,
     ScoringCause,
     ScoringStep,
     changes_in,
@@ -30,6 +33,7 @@ from trialfleet_runner.attempt.scoring_order import (
     others_may_matter,
 )
 from trialfleet_runner.metrics import agrees, all_passed
+from trialfleet_runner.must_fail import contradicts_pass
 from trialfleet_sandbox.protocol import Exit, Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch
 
@@ -56,11 +60,21 @@ class ScoreRun:
 
 
 @dataclass(frozen=True)
+class ControlRun:
+    """A run of the fail-to-pass tests and of those that must fail, with the changes that let the tests pass."""
+
+    run: ScoreRun
+    contradicts: bool
+
+
+@dataclass(frozen=True)
 class ScoringRuns:
-    """All scoring runs of an attempt, in order, and the changes that they were made with."""
+    """All scoring runs of an attempt, in order, and the changes that they were made with. `controls`: runs after a
+    pass, with tests that must fail."""
 
     runs: Mapping[ScoringStep, ScoreRun]
     split: SplitChanges
+    controls: tuple[ControlRun, ...] = ()
 
     @property
     def cause(self) -> ScoringCause:
@@ -76,8 +90,17 @@ class ScoringRuns:
         return self.runs[self.cause.decided_by]
 
     @property
+    def is_refuted(self) -> bool:
+        """Whether tests that must fail passed, twice: so does every test then."""
+        return len(self.controls) == CONTROL_RUNS and all(one.contradicts for one in self.controls)
+
+    @property
+    def forged(self) -> bool:
+        return self.cause.forged or self.is_refuted
+
+    @property
     def exits(self) -> list[Exit]:
-        return [one.run.exit for one in self.runs.values()]
+        return [one.run.exit for one in (*self.runs.values(), *(control.run for control in self.controls))]
 
 
 @dataclass(frozen=True)
@@ -100,15 +123,32 @@ class Scorer:
         """
         ready = self.ready
         split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes)
+        control = ready.must_fail
         matter = others_may_matter(split, ready.classes, ready.pristine.manifest.keys())
         scoring = ScoringRuns({}, split)
         while (step := next_step(scoring.passed, others_matter=matter)) is not None:
-            followed = has_next(step, scoring.passed, others_matter=matter)
-            run = self._run(changes_in(step, split), followed=followed)
+            followed = control is not None or has_next(step, scoring.passed, others_matter=matter)
+            run = self._run(changes_in(step, split), self._ids, followed=followed)
             scoring = ScoringRuns({**scoring.runs, step: run}, split)
-        return scoring
+        if control is None or not scoring.cause.passed or scoring.cause.forged:
+            return scoring
+        return replace(scoring, controls=self._controls(changes_in(scoring.cause.decided_by, split), control))
 
-    def _run(self, changes: Changes, *, followed: bool) -> ScoreRun:
+    def _controls(self, changes: Changes, test: MustFailTest) -> tuple[ControlRun, ...]:
+        """One run if it agrees with the pass, else `CONTROL_RUNS`."""
+        wanted, controls = self.grants.task.fail_to_pass, list[ControlRun]()
+        changes = {**changes, test.path: TreeEntry(test.text.encode())}
+        while len(controls) < CONTROL_RUNS and all(one.contradicts for one in controls):
+            followed = len(controls) + 1 < CONTROL_RUNS
+            run = self._run(changes, (*wanted, *test.ids), followed=followed)
+            controls.append(ControlRun(run, contradicts_pass(run.run, test, wanted)))
+        return tuple(controls)
+
+    @property
+    def _ids(self) -> tuple[str, ...]:
+        return (*self.grants.task.fail_to_pass, *self.grants.task.pass_to_pass)
+
+    def _run(self, changes: Changes, ids: tuple[str, ...], *, followed: bool) -> ScoreRun:
         folder = self.scratch.empty_score()
         checkout = folder / CHECKOUT
         workspace.clone(self.ready.pristine, checkout)
@@ -116,7 +156,6 @@ class Scorer:
         before = RoomSample.of(folder)
         if not self.sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
             _refuse_changed(self.ready)
-        ids = (*self.grants.task.fail_to_pass, *self.grants.task.pass_to_pass)
         may_hide = self.ready.exclusions.may_hide
         try:
             run = run_tests(

@@ -30,7 +30,8 @@ class ScoringStep(StrEnum):
     UNCHANGED = "unchanged"  # after C: the tree without any change
 
 
-assert len(ScoringStep) == SCORING_RUNS
+CONTROL_RUNS = 2  # of a pass, with tests that must fail: the second only if the first contradicts it
+assert len(ScoringStep) + CONTROL_RUNS == SCORING_RUNS
 
 _WORD = re.compile(rb"[\w-]+")
 _FOLDER_MODULES = frozenset({"__init__", "__main__", "index", "mod"})  # such a file is named by its folder

@@ -17,7 +17,8 @@ def scoring_record(scoring: ScoringRuns) -> dict[str, object]:
     return {
         "runs": [{"changes": step.value, **_run_record(run)} for step, run in scoring.runs.items()],
         "decided_by": cause.decided_by.value,
-        "forged": cause.forged,
+        "controls": [{"contradicts": one.contradicts, **_run_record(one.run)} for one in scoring.controls],
+        "forged": scoring.forged,
         "unsteady": cause.unsteady,
         "product": named_files(split.product, None),
         "others": named_files(split.others, None),
