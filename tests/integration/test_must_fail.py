@@ -17,9 +17,7 @@ from trialfleet_ledger.records.verdicts import Scored, Verdict
 pytestmark = pytest.mark.needs("bwrap")
 
 BUGGY = SOURCE.replace("{hundred}", "0")
-ASSERTIONS = (
-    BUGGY
-    + """
+ASSERTIONS = f"""{BUGGY}
 import _pytest.reports as reports
 make = reports.TestReport.from_item_and_call.__func__
 def passed(cls, item, call):
@@ -28,31 +26,22 @@ def passed(cls, item, call):
     return report
 reports.TestReport.from_item_and_call = classmethod(passed)
 """
-)
-REPORT = (
-    BUGGY
-    + """
+_AT_END = f"""{BUGGY}
 import atexit, os, re, sys
 def rewrite():
-    for word in sys.argv:
-        if word.startswith("--junitxml="):
-            path = word.partition("=")[2]
-            text = open(path).read()
-            text = re.sub(r"<failure.*?</failure>", "", text, flags=re.S)
-            open(path, "w").write(text)
+    (path,) = [word.partition("=")[2] for word in sys.argv if word.startswith("--junit-xml=")]
+    text = open(path).read()
+    open(path, "w").write(CHANGED)
     os._exit(0)
 atexit.register(rewrite)
 """
-)
-CASES = "".join(
+_CASES = "".join(
     f"<testcase classname='tests.test_rules' name='test_{name}'/>" for name in ("total", "discount", "cheapest")
 )
-NAMES = REPORT.replace(
-    'text = re.sub(r"<failure.*?</failure>", "", text, flags=re.S)',
-    f'text = "<testsuite>{CASES}</testsuite>"',
-)
-EXIT = REPORT.replace(
-    'r"<failure.*?</failure>"', 'r\'(?<=name="test_discount" time="\\d\\.\\d\\d\\d">)<failure.*?</failure>\''
+REPORT = _AT_END.replace("CHANGED", """re.sub("<failure.*?</failure>", "", text, flags=re.S)""")
+NAMES = _AT_END.replace("CHANGED", f'"<testsuite>{_CASES}</testsuite>"')
+EXIT = _AT_END.replace(
+    "CHANGED", """re.sub('(name="test_discount"[^>]*>)<failure.*?</failure>', "\\\\1", text, flags=re.S)"""
 )
 EQUAL = """
 class Anything:
