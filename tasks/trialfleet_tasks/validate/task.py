@@ -93,7 +93,7 @@ def validate_task(
 
 
 def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validation | None:
-    """The kept validation, if it was repeated often enough and its output still exists."""
+    """The kept validation, if it was repeated often enough and its objects still exist."""
     path = cache.validations / f"{key}.json"
     if not path.exists():
         return None
@@ -101,13 +101,13 @@ def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validatio
         kept = Validation.model_validate_json(path.read_bytes())
     except ValueError:
         return None
-    enough = kept.repeats >= repeats and (kept.output is None or objects.has(kept.output))
-    return kept if enough else None
+    whole = all(objects.has(one) for one in (kept.output, kept.must_fail, kept.classes) if one is not None)
+    return kept if whole and kept.repeats >= repeats else None
 
 
 def _classified(kept: Validation, prepared: Prepared, *, cache: Cache, objects: Objects) -> Validation:
     """The kept validation with classes of files: by names, without a run, where it has none."""
-    if not kept.holds or (kept.classes is not None and objects.has(kept.classes)):
+    if not kept.holds or kept.classes is not None:
         return kept
     classes = find_classes(prepared.variants, prepared.environment.pythonpath, None)
     put = objects.put(canonical_json(classes))
