@@ -13,7 +13,7 @@ from trialfleet_ledger.untrusted import regular_file
 from trialfleet_repository.languages import LANGUAGES
 from trialfleet_repository.trees import Tree, links_of, resolve
 from trialfleet_sandbox.interpreter import SYSTEM_PATH
-from trialfleet_sandbox.protocol import Sandbox
+from trialfleet_sandbox.protocol import SandboxCapabilities
 from trialfleet_tasks.validate.product_classes import PathLookups
 
 LOG = "lookups.log"  # in HOME
@@ -38,9 +38,9 @@ class LookupsUnknown(Exception):
     """They cannot be recorded here, or not all of them."""
 
 
-def refuse_tracing(sandbox: Sandbox) -> None:
+def refuse_tracing(capabilities: SandboxCapabilities) -> None:
     """Raises `LookupsUnknown` where strace is missing, or programs run in another container."""
-    if sandbox.capabilities.separate_container:
+    if capabilities.separate_container:
         raise LookupsUnknown("tests run in another container")
     if strace_program() is None:
         raise LookupsUnknown("strace is not installed (apt-get install strace)")

@@ -25,7 +25,7 @@ def record_classes(prepared: Prepared, runner: TaskRunner, tests: tuple[str, ...
     """`tests`: pass at the fixed tree."""
     variants, roots = prepared.variants, prepared.environment.pythonpath
     try:
-        refuse_tracing(runner.sandbox)
+        refuse_tracing(runner.sandbox.capabilities)
         tree = applied(variants.pristine, variants.fix)
         run, lookups = runner.run_traced(tests, tree)
         problem = not_a_run(run, "fixed")
