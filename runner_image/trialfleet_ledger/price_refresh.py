@@ -18,9 +18,7 @@ from trialfleet_ledger.untrusted import finite, json_object, mapping
 
 _TIERS = ("priority", "flex")
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-_HOSTS = re.compile(
-    "anthropic|openai|gemini|vertex_ai"
-)  # entries without a prefix: list prices
+_HOSTS = re.compile("anthropic|openai|gemini|vertex_ai")  # entries without a prefix: list prices
 
 
 def refresh_prices(
