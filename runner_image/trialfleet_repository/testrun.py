@@ -190,15 +190,16 @@ def run_tests(
     record: Path | None = None,
     guarded: Sequence[str] = (),
     kept: Path | None = None,
+    followed: bool = False,
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
 
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there is
     removed. `kept`: a folder that becomes HOME if it exists. `tests`: ids or test files. `record`: where the logs
     go instead, out of reach of tests that can write all of `scratch`: a link in a log's place would be followed.
-    `guarded`: paths of modules that must not be imported in the place of the environment's. Setting `stop` ends
-    the run. No tests: nothing is run, for without arguments a test runner would run the whole suite. Raises
-    `SandboxError` when the program could not be started.
+    `guarded`: paths of modules that must not be imported in the place of the environment's. `followed`: another
+    run may follow in the same sandbox. Setting `stop` ends the run. No tests: nothing is run, for without
+    arguments a test runner would run the whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
         return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
@@ -241,6 +242,7 @@ def run_tests(
             memory_bytes=suite.memory_bytes,
             disk_bytes=suite.disk_bytes,
             stop=stop or threading.Event(),
+            followed=followed,
         )
     )
     logs = [_tail(record / name) for name in ("stdout", "stderr")]

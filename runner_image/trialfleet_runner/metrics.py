@@ -117,12 +117,12 @@ def agrees(run: TestRun) -> bool:
     return run.exit.code in format_named(run.format).exit_codes(failed) if failed else run.exit.code == 0
 
 
-def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
+def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = False) -> Verdict:
     """The verdict of a scored attempt. Only `PASSED` counts as a pass.
 
-    An agent that ran out of time, memory or disk keeps that verdict even if its tests pass; one that ended with an
-    error or ran out of turns or money is judged by its tests alone. One that crashed has failed: what passes
-    without its model is not its work.
+    A forged pass is named, no matter why the agent stopped. Otherwise an agent that ran out of time, memory or
+    disk keeps that verdict even if its tests pass; one that ended with an error or ran out of turns or money is
+    judged by its tests alone. One that crashed has failed: what passes without its model is not its work.
 
     >>> verdict(Stop.ERROR, passed=True, tests_timed_out=False).value
     'passed'
@@ -130,8 +130,12 @@ def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
     'timed_out'
     >>> verdict(Stop.CRASHED, passed=True, tests_timed_out=False).value
     'failed'
+    >>> verdict(Stop.TIMEOUT, passed=True, tests_timed_out=False, forged=True).value
+    'forged'
     """
     match stop:
+        case _ if forged:
+            return Verdict.FORGED
         case Stop.CRASHED:
             return Verdict.FAILED
         case Stop.TIMEOUT:

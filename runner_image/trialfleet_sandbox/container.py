@@ -41,7 +41,7 @@ class _RemoteHold(Hold):
 
 @dataclass(frozen=True)
 class ContainerSandbox:
-    """Runs one job, and a second one if the first is `followed`; the container ends with the last. Paths are the
+    """Runs one job, and another one after each that is `followed`; the container ends with the last. Paths are the
     same on both sides, so mounts are not needed, and none is read-only. Memory is limited by the container itself.
 
     `volume`: everything that the job can write to. The kubelet counts the whole volume, so it is watched as a

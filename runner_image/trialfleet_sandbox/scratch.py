@@ -17,6 +17,7 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.removal import remove, remove_entry
 
 LOCK = "lock"
+TMP = "tmp"  # folder of a container's volume that is mounted as its /tmp
 LOOK_S = 0.1  # between two tries of a lock that another runner holds
 YOUNG_S = 60.0  # so long may its maker take from making a folder to locking it
 
@@ -105,10 +106,31 @@ class Scratch:
     def free(self, *, keep: Collection[str] = ()) -> None:
         """Remove what the agent wrote, except for names to `keep`. If the agent has a separate volume, remove
         everything in it."""
-        apart = self.agent != self.runner
-        names = os.listdir(self.agent) if apart else ("workspace", "home")  # noqa: PTH208
-        for name in set(names) - set(keep):
+        if self.agent != self.runner:
+            _clear(self.agent, keep)
+            return
+        for name in {"workspace", "home"} - set(keep):
             remove(self.agent / name)
+
+    def empty_score(self) -> Path:
+        """`score` as a new, empty folder. If the tests have a separate volume, remove everything else in it: what
+        a scoring run leaves must not decide the next one."""
+        if self.scorer != self.runner:
+            _clear(self.scorer, ())
+        return emptied(self.score)
+
+
+def _clear(volume: Path, keep: Collection[str]) -> None:
+    """Remove what is in a volume, except for names to `keep`. Its folder `tmp` stays, empty: it is mounted as
+    /tmp, where nothing could be written if it were removed."""
+    for path in volume.iterdir():
+        if path.name in keep:
+            continue
+        if path.name == TMP and path.is_dir() and not path.is_symlink():
+            for child in path.iterdir():
+                remove(child)
+        else:
+            remove(path)
 
 
 def emptied(folder: Path) -> Path:

@@ -1,13 +1,13 @@
 """The first process of the agent's and of the scoring container: waits at its gate for a job, runs it, and exits.
 
-    python -I -S supervise.py agent|score
+    python -I -S supervise.py agent|score [FOLDER...]
 
 Standard library only. It needs `supervisor.py` in the same folder. No process of
 its container can read its memory or its environment, and none exists before it has connected to the gate. The job
 arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the report of the
 gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
-If another job is to follow, the first job comes with a seventh: the connection for the next job. After a program
-has run here, no connection is accepted by name.
+If another job is to follow, a job comes with a seventh: the connection for the next job. After a program has
+run here, no connection is accepted by name. The FOLDERs, which only this container sees, are emptied between jobs.
 
 Exit codes: 0 the job has ended, or the runner is gone; 143 SIGTERM before a runner connected; 4 the runner never
 appeared. Only the runner gets the result of the job.
@@ -147,15 +147,17 @@ def run(fields: list[bytes], fds: list[int]) -> None:
     supervisor.say(status, f"{supervisor.accounted(ended, spent)} {max(oom_kills() - before, 0)}")
 
 
-def run_all(connection: socket.socket | None) -> None:
-    """Jobs, each over the connection that came with the one before."""
+def run_all(connection: socket.socket | None, folders: list[str]) -> None:
+    """Jobs, each over the connection that came with the one before. `folders` are emptied between them."""
     while connection is not None and (job := receive(connection)) is not None:
         fields, fds = job
         run(fields, fds[:DESCRIPTORS])
         if len(fds) == DESCRIPTORS:
             return  # the end of this process hangs up
         let_go(fds[3 : DESCRIPTORS - 1])  # run() has closed the report
-        connection.close()
+        for folder in folders:
+            empty(folder)
+        connection.close()  # the runner waits for that before it lays out the next job
         connection = socket.socket(fileno=fds[DESCRIPTORS])
 
 
@@ -168,11 +170,29 @@ def let_go(fds: list[int]) -> None:
         os.close(fd)
 
 
+def empty(root: str) -> None:
+    """Remove everything in a folder, after a job; no link is followed. What cannot be removed stays."""
+    folders = [root]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            os.chmod(folder, 0o700)  # noqa: PTH101
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                    continue
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)  # noqa: PTH108
+    for folder in reversed(folders[1:]):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106
+
+
 def told_to_stop(*_: object) -> None:
     os._exit(TOLD_TO_STOP)
 
 
-def main(role: str) -> int:
+def main(role: str, *folders: str) -> int:
     supervisor.hide_process()
     supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
     supervisor.ignore_signals()
@@ -184,9 +204,9 @@ def main(role: str) -> int:
         return NEVER_CAME
     # From here on the runner, which gets SIGTERM too, decides when this process ends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    run_all(connection)
+    run_all(connection, [*folders])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

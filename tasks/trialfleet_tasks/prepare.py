@@ -85,6 +85,7 @@ def prepare_task(
         pass_to_pass=validation.pass_to_pass,
         test_files=variants.test_files,
         travelling_tests=variants.travelling_tests,
+        must_fail=_stored(validation.must_fail, objects),
         import_name=environment.import_name,
         prompt_source=task.spec.prompt_source,
         prompt=objects.put(prompt.encode()),
@@ -116,12 +117,17 @@ def _apart(task: LoadedTask, validation: Validation) -> str | None:
     return None
 
 
+def _stored(digest: str | None, objects: Objects) -> str | None:
+    """An object of a validation, which from now on the store has, too."""
+    if digest is not None:
+        objects.upload([digest])
+    return digest
+
+
 def _frozen_output(validation: Validation, objects: Objects) -> str | None:
-    """The failing test's output, which from now on the store has, too."""
-    if validation.output is None:
-        return None
-    objects.upload([validation.output])
-    return objects.get(validation.output).decode()
+    """The failing test's output."""
+    output = _stored(validation.output, objects)
+    return None if output is None else objects.get(output).decode()
 
 
 def _check_holds(task: LoadedTask, validation: Validation) -> None:

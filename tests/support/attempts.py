@@ -264,6 +264,8 @@ class Lab:
             order.workspace,
             order.pristine,
             order.prompt,
+            order.classes,
+            order.must_fail,
             *resolved.objects,
         ]
         named += [order.fix] if agent.kind == "oracle" else []

@@ -76,6 +76,7 @@ class Granter:
 def _objects(task: TaskOrder, condition: ConditionOrder, *, with_fix: bool) -> Iterator[str]:
     """Digests that this attempt may read; only the oracle may read the fix."""
     yield from (task.environment.source, task.workspace, task.pristine, task.prompt)
+    yield from filter(None, (task.classes, task.must_fail))
     if with_fix:
         yield task.fix
     yield from condition.objects

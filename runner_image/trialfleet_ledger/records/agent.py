@@ -9,6 +9,7 @@ from pydantic import Field
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Seconds
 
 SLACK_S = 300.0  # uploads, process starts and a loaded machine
+SCORING_RUNS = 6  # of an attempt, at most: in their order, and two with tests that must fail
 
 
 class AttemptTimes(Frozen):
@@ -44,12 +45,12 @@ class AgentSpec(Frozen):
 
 
 def longest_attempt_s(agent: AgentSpec, limits: Limits) -> float:
-    """No attempt takes longer: set-up, the agent's time and as much again for a throttling provider, the tests
-    twice, every grace."""
+    """No attempt takes longer: set-up, the agent's time and as much again for a throttling provider, every scoring
+    run, every grace: of the pre-flight, the agent and the scoring runs."""
     return (
         limits.setup_timeout_s
         + 2 * agent.timeout_s
-        + 2 * limits.tests_timeout_s
-        + 3 * limits.stop_grace_s
+        + SCORING_RUNS * limits.tests_timeout_s
+        + (2 + SCORING_RUNS) * limits.stop_grace_s
         + SLACK_S
     )

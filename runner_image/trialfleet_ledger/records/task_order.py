@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -30,12 +30,13 @@ class PatchClasses(Record):
 
 
 class MustFailTest(Record):
-    """An object of the plan: a copy of a fail-to-pass test with a call that must fail. What makes every test pass
-    makes this one pass, too. `path`: where it is put in the scored tree; `id`: as results name it."""
+    """An object of the plan: copies of a fail-to-pass test with calls that must fail. What makes every test pass
+    makes these pass, too. `path`: where the file is put in the scored tree; `ids`: of its tests that must fail, as
+    results name them, without parameters."""
 
     path: str
     text: str
-    id: str
+    ids: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class TaskOrder(Frozen):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from trialfleet_repository.languages.must_fail import MakeMustFail, make_none
 from trialfleet_repository.languages.run_files import RunFiles
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.generic import read_junit
@@ -26,7 +27,7 @@ class ReportFormat:
     `arguments`: what replaces `{tests}` for ids (`unit::name`) or test files, by default the units. `suffixes`: of
     test files that the runner can be given. `framework`: the test framework as people name it; None: nobody knows.
     `exit_codes`: of the runner when so many tests failed. `from_directory`: paths that it is given start at the
-    folder that it is called in."""
+    folder that it is called in. `must_fail`: how tests that must fail are made for it."""
 
     name: str
     read: Callable[[RunFiles], ReadResults]
@@ -35,6 +36,7 @@ class ReportFormat:
     arguments: Callable[[Sequence[str], ReadFile], tuple[str, ...]] = _give_units
     exit_codes: Callable[[int], Collection[int]] = _end_with_one
     from_directory: bool = True
+    must_fail: MakeMustFail = make_none
 
 
 def units_of(tests: Iterable[str]) -> list[str]:

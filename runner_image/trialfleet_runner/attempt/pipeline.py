@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
@@ -24,7 +23,8 @@ from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment
 from trialfleet_repository.mounts import place_of
 from trialfleet_repository.patch import PatchError
-from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run, score_run
+from trialfleet_runner import must_fail
+from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
 from trialfleet_runner.attempt.grant_renewal import Renewal
@@ -33,13 +33,14 @@ from trialfleet_runner.attempt.key_marks import KeyChanged, scored_diff
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, storable
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
-from trialfleet_runner.attempt.score_run import ScoreRun
+from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns
+from trialfleet_runner.attempt.scoring_record import left_behind, named_files, scoring_record
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed
 from trialfleet_runner.kept_records import keep_patch
-from trialfleet_runner.metrics import agrees, all_passed, verdict
+from trialfleet_runner.metrics import verdict
 from trialfleet_sandbox.protocol import Exit, Sandbox
-from trialfleet_sandbox.scratch import Scratch, emptied
+from trialfleet_sandbox.scratch import Scratch
 
 _NONE: Mapping[str, float | None] = {}
 LAST_WORDS_S = 60.0  # of an attempt's time, reserved for the last words if nothing can be stored
@@ -247,19 +248,28 @@ class Attempt:
         return longest_attempt_s(self.grants.agent, self.grants.limits) - LAST_WORDS_S - self.clock.wall_s()
 
     def _scored(self, ready: Ready, patch: Patch) -> Scored:
-        folder, diff = emptied(self.scratch.score), self._whole_diff(patch)
+        scorer = Scorer(self.grants, ready, self.scratch, self.scorer, self.stop)
         try:
-            scored = score_run.score(
-                self.grants, ready, diff, folder, self.scorer, record=self.scratch.tests, stop=self.stop
-            )
+            scoring = scorer.score(self._whole_diff(patch))
         except PatchError as error:  # what the agent left decides its own trial, never those of others
             self.members.warnings.append(patch_record.without(self.members.secrets, storable(str(error))))
             return self._verdict(patch, passed=False)
-        self.clock.lap("tests", _given(self.scorer, scored.run.exit))
-        self._gather_tests(scored, folder)
-        passed = all_passed(scored.results) and agrees(scored.run)
-        tests = {"tests_s": round(scored.run.exit.wall_s, 3), "tests_core_s": scored.run.exit.core_s}
-        return self._verdict(patch, passed=passed, tests_timed_out=scored.timed_out, tests=tests)
+        core_s = [given for ended in scoring.exits if (given := _given(self.scorer, ended)) is not None]
+        self.clock.lap("tests", sum(core_s) if core_s else None)
+        self._gather_tests(scoring)
+        cause, ended = scoring.cause, scoring.deciding.run.exit
+        scored = self._verdict(
+            patch,
+            passed=cause.passed,
+            tests_timed_out=scoring.deciding.timed_out,
+            forged=scoring.forged,
+            tests={"tests_s": round(ended.wall_s, 3), "tests_core_s": ended.core_s},
+        )
+        needed = self._named(scoring.split.others) if cause.needs_others else ()
+        return scored.model_copy(update={"needed": needed, "unsteady": cause.unsteady})
+
+    def _named(self, paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(patch_record.without(self.members.secrets, path) for path in named_files(paths))
 
     def _whole_diff(self, patch: Patch) -> str:
         """What is scored: with the provider's keys where the agent had them. Raises `Lost(scoring)` if this runner
@@ -281,11 +291,12 @@ class Attempt:
         *,
         passed: bool,
         tests_timed_out: bool = False,
+        forged: bool = False,
         tests: Mapping[str, float | None] = _NONE,
     ) -> Scored:
         earlier = None if self.grants.prior_patch is None else patch
         return Scored(
-            verdict=verdict(patch.stop, passed=passed, tests_timed_out=tests_timed_out),
+            verdict=verdict(patch.stop, passed=passed, tests_timed_out=tests_timed_out, forged=forged),
             stop=patch.stop,
             tests_passed=passed,
             metrics=patch.metrics.model_copy(update={**tests, **self._own_costs(earlier)}),
@@ -327,10 +338,18 @@ class Attempt:
         ):
             self.members.add_file(name, path)
 
-    def _gather_tests(self, scored: ScoreRun, folder: Path) -> None:
-        self.members.add("tests/output.log", scored.run.output, left_out=scored.run.left_out)
-        self.members.add_file("tests/junit.xml", folder / "home" / "junit.xml")
-        self.members.add_value("tests/results.json", [result.model_dump(mode="json") for result in scored.results])
+    def _gather_tests(self, scoring: ScoringRuns) -> None:
+        deciding = scoring.deciding
+        self.members.add("tests/output.log", deciding.run.output, left_out=deciding.run.left_out)
+        if deciding.report is not None:
+            self.members.add("tests/junit.xml", deciding.report.data, left_out=deciding.report.left_out)
+        self.members.add_value("tests/results.json", [one.model_dump(mode="json") for one in deciding.results])
+        self.members.add("tests/scoring.json", canonical_json(scoring_record(scoring)))
+        if scoring.is_refuted:
+            self.members.add("tests/must_fail.log", scoring.controls[-1].run.run.output)
+            self.members.warnings.append(f"{must_fail.PASSED}: the pass is forged")
+        if scoring.split.left:
+            self.members.warnings.append(left_behind(self._named(scoring.split.left), len(scoring.split.left)))
 
 
 def _patch_of(raw: bytes | None) -> Patch:

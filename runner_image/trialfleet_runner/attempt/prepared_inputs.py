@@ -13,6 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
 from trialfleet_ledger.records.environment import metadata_of
 from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.task_order import MustFailTest, PatchClasses
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.retry_policy import Patience
@@ -67,6 +68,14 @@ class Inputs:
         """A granted tar as a tree; {} for None."""
         return {} if digest is None else trees.unpack(self.get(digest))
 
+    def classes(self, digest: str | None) -> PatchClasses | None:
+        """Of a task's changes. Raises `ValueError` if the object is something else."""
+        return None if digest is None else PatchClasses.model_validate_json(self.get(digest))
+
+    def must_fail(self, digest: str | None) -> MustFailTest | None:
+        """The control of a task's passes. Raises `ValueError` if the object is something else."""
+        return None if digest is None else MustFailTest.model_validate_json(self.get(digest))
+
     def template(self, tree: str, files: Tree | None = None) -> Template:
         """The template of a granted tree with a condition's files over it, built unless it is there."""
         added: Tree = dict(sorted((files or {}).items()))
@@ -78,7 +87,7 @@ class Inputs:
 @dataclass(frozen=True)
 class Ready:
     """`task`: its frozen words. `given`: what the agent gets (baseline of its patch); `pristine`: what is
-    scored."""
+    scored. `classes`: which changes are the product's; None: all. `must_fail`: control of a pass."""
 
     task: str
     composed: Composed
@@ -86,9 +95,11 @@ class Ready:
     given: Template
     pristine: Template
     exclusions: Exclusions
+    classes: PatchClasses | None = None
     servers: Mapping[str, Tree] = field(default_factory=dict[str, Tree])  # files of the MCP servers
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])  # of the Python project
     left_out: tuple[str, ...] = ()  # settings in the condition's files that no campaign may choose
+    must_fail: MustFailTest | None = None
 
     def declaring(self, needles: Mapping[str, str]) -> Ready:
         """With more deliveries, each with the text that proves it."""
@@ -120,13 +131,16 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         servers = {name: inputs.tree(server.tree) for name, server in condition.mcp.items()}
         given = inputs.template(task.workspace, added)
         pristine = inputs.template(task.pristine)
+        classes, must_fail = inputs.classes(task.classes), inputs.must_fail(task.must_fail)
     except (OperatorError, ValueError) as error:
         raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
     exclusions = Exclusions(
         given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
     )
     metadata = metadata_of(task.environment)
-    return Ready(words, composed, built, given, pristine, exclusions, servers, metadata, left_out)
+    return Ready(
+        words, composed, built, given, pristine, exclusions, classes, servers, metadata, left_out, must_fail
+    )
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:

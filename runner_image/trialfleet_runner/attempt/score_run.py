@@ -1,94 +1,199 @@
-"""Clean scoring: the patch alone travels to a pristine checkout, and the tests run there without a key."""
+"""Clean scoring: the patch alone travels to pristine checkouts, and the tests run there without a key."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from trialfleet_ledger.bundle import Capped
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_repository import trees, workspace
 from trialfleet_repository.environments import environment
 from trialfleet_repository.patch import changes_of
-from trialfleet_repository.testrun import Suite, TestRun, run_tests
+from trialfleet_repository.patch_classes import SplitChanges, split_changes
+from trialfleet_repository.testrun import REPORT, Suite, TestRun, run_tests
+from trialfleet_repository.trees import TreeEntry
+from trialfleet_repository.workspace_scan import Changes
+from trialfleet_runner.attempt.bundle_builder import read_hostile
 from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_sandbox.protocol import Sandbox, SandboxError
+from trialfleet_runner.attempt.scoring_order import (
+    CONTROL_RUNS,
+    ScoringCause,
+    ScoringStep,
+    changes_in,
+    find_cause,
+    has_next,
+    next_step,
+    others_may_matter,
+)
+from trialfleet_runner.metrics import agrees, all_passed
+from trialfleet_runner.must_fail import contradicts_pass
+from trialfleet_sandbox.protocol import Exit, Sandbox, SandboxError
+from trialfleet_sandbox.scratch import Scratch
 
 CHECKOUT = "checkout"  # below the folder of scoring
 
 
 @dataclass(frozen=True)
 class ScoreRun:
-    """The scoring run; `results` covers every fail-to-pass and pass-to-pass id, in this order."""
+    """One scoring run; `results` covers every fail-to-pass and pass-to-pass id, in this order. `report`: of the
+    test runner, as it wrote it."""
 
     run: TestRun
     results: tuple[TestResult, ...]
-    timed_out: bool
+    report: Capped | None
+
+    @property
+    def timed_out(self) -> bool:
+        return self.run.exit.cause == "timeout"
+
+    @property
+    def passed(self) -> bool:
+        """A run that was ended for its time or its resources has not passed."""
+        return all_passed(self.results) and agrees(self.run)
 
 
-def score(
-    grants: Grants,
-    ready: Ready,
-    diff: str,
-    scratch: Path,
-    sandbox: Sandbox,
-    *,
-    record: Path,
-    stop: threading.Event,
-) -> ScoreRun:
-    """Apply `diff` to a fresh checkout below `scratch`, restore protected files and run the tests. Their output
-    goes to `record`, which they cannot write if the sandbox can prevent it.
+@dataclass(frozen=True)
+class ControlRun:
+    """A run of the fail-to-pass tests and of those that must fail, with the changes that let the tests pass."""
 
-    Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the environment
-    was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`; `terminated` if `stop`
-    ended the tests.
-    """
-    task = grants.task
-    changes = changes_of(diff, ready.given, ready.exclusions)
-    checkout = scratch / CHECKOUT
-    workspace.clone(ready.pristine, checkout)
-    trees.write_changes(changes, checkout)
-    suite = Suite(
-        environment=ready.environment,
-        command=task.test_command,
-        pythonpath=task.pythonpath,
-        timeout_s=grants.limits.tests_timeout_s,
-        memory_bytes=grants.limits.memory_bytes,
-        disk_bytes=grants.limits.disk_bytes,
-        results=task.results,
-        env=task.env,
-        directory=task.directory,
-        metadata=ready.metadata,
-    )
-    ids = (*task.fail_to_pass, *task.pass_to_pass)
-    before = RoomSample.of(scratch)
-    if not sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
-        _refuse_changed(ready.environment)
-    try:
-        run = run_tests(
-            suite,
-            workspace=checkout,
-            scratch=scratch,
-            tests=ids,
-            sandbox=sandbox,
-            stop=stop,
-            record=record,
-            guarded=[path for path, entry in changes.items() if entry and ready.exclusions.may_hide(path)],
+    run: ScoreRun
+    contradicts: bool
+
+
+@dataclass(frozen=True)
+class ScoringRuns:
+    """All scoring runs of an attempt, in order, and the changes that they were made with. `controls`: runs after a
+    pass, with tests that must fail."""
+
+    runs: Mapping[ScoringStep, ScoreRun]
+    split: SplitChanges
+    controls: tuple[ControlRun, ...] = ()
+
+    @property
+    def cause(self) -> ScoringCause:
+        return find_cause(self.passed)
+
+    @property
+    def passed(self) -> dict[ScoringStep, bool]:
+        return {step: one.passed for step, one in self.runs.items()}
+
+    @property
+    def deciding(self) -> ScoreRun:
+        """The run whose results are the trial's."""
+        return self.runs[self.cause.decided_by]
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether tests that must fail passed, twice: so does every test then."""
+        return len(self.controls) == CONTROL_RUNS and all(one.contradicts for one in self.controls)
+
+    @property
+    def forged(self) -> bool:
+        return self.cause.forged or self.is_refuted
+
+    @property
+    def exits(self) -> list[Exit]:
+        return [one.run.exit for one in (*self.runs.values(), *(control.run for control in self.controls))]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores the changes of one attempt. `sandbox`: the tests'. Setting `stop` ends a run."""
+
+    grants: Grants
+    ready: Ready
+    scratch: Scratch
+    sandbox: Sandbox
+    stop: threading.Event
+
+    def score(self, diff: str) -> ScoringRuns:
+        """Run the tests with the changes of `diff` as `scoring_order` says, each time in a fresh checkout, on a
+        volume that nothing of the run before is left in.
+
+        Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the
+        environment was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`;
+        `terminated` if `stop` ended the tests.
+        """
+        ready = self.ready
+        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes)
+        control = ready.must_fail
+        matter = others_may_matter(split, ready.classes, ready.pristine.manifest.keys())
+        scoring = ScoringRuns({}, split)
+        while (step := next_step(scoring.passed, others_matter=matter)) is not None:
+            followed = control is not None or has_next(step, scoring.passed, others_matter=matter)
+            run = self._run(changes_in(step, split), self._ids, followed=followed)
+            scoring = ScoringRuns({**scoring.runs, step: run}, split)
+        if control is None or not scoring.cause.passed or scoring.cause.forged:
+            return scoring
+        return replace(scoring, controls=self._controls(changes_in(scoring.cause.decided_by, split), control))
+
+    def _controls(self, changes: Changes, test: MustFailTest) -> tuple[ControlRun, ...]:
+        """One run if it agrees with the pass, else `CONTROL_RUNS`."""
+        wanted, controls = self.grants.task.fail_to_pass, list[ControlRun]()
+        changes = {**changes, test.path: TreeEntry(test.text.encode())}
+        while len(controls) < CONTROL_RUNS and all(one.contradicts for one in controls):
+            followed = len(controls) + 1 < CONTROL_RUNS
+            run = self._run(changes, (*wanted, *test.ids), followed=followed)
+            controls.append(ControlRun(run, contradicts_pass(run.run, test, wanted)))
+        return tuple(controls)
+
+    @property
+    def _ids(self) -> tuple[str, ...]:
+        return (*self.grants.task.fail_to_pass, *self.grants.task.pass_to_pass)
+
+    def _run(self, changes: Changes, ids: tuple[str, ...], *, followed: bool) -> ScoreRun:
+        folder = self.scratch.empty_score()
+        checkout = folder / CHECKOUT
+        workspace.clone(self.ready.pristine, checkout)
+        trees.write_changes(changes, checkout)
+        before = RoomSample.of(folder)
+        if not self.sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
+            _refuse_changed(self.ready)
+        may_hide = self.ready.exclusions.may_hide
+        try:
+            run = run_tests(
+                self._suite(),
+                workspace=checkout,
+                scratch=folder,
+                tests=ids,
+                sandbox=self.sandbox,
+                stop=self.stop,
+                record=self.scratch.tests,  # which tests cannot write if the sandbox can prevent it
+                guarded=[path for path, entry in changes.items() if entry and may_hide(path)],
+                followed=followed,
+            )
+        except SandboxError as error:
+            raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error
+        if run.exit.cause == "stopped":
+            raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
+        _refuse_changed(self.ready)
+        if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
+            has_filled_host(folder, before, self.grants.limits)
+        return ScoreRun(run, run.results(ids), read_hostile(folder / "home" / REPORT))
+
+    def _suite(self) -> Suite:
+        task, limits = self.grants.task, self.grants.limits
+        return Suite(
+            environment=self.ready.environment,
+            command=task.test_command,
+            pythonpath=task.pythonpath,
+            timeout_s=limits.tests_timeout_s,
+            memory_bytes=limits.memory_bytes,
+            disk_bytes=limits.disk_bytes,
+            results=task.results,
+            env=task.env,
+            directory=task.directory,
+            metadata=self.ready.metadata,
         )
-    except SandboxError as error:
-        raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error
-    if run.exit.cause == "stopped":
-        raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
-    _refuse_changed(ready.environment)
-    if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
-        has_filled_host(scratch, before, grants.limits)
-    return ScoreRun(run, run.results(ids), timed_out=run.exit.cause == "timeout")
 
 
-def _refuse_changed(built: Path) -> None:
-    if not environment.unchanged(built):
-        raise Lost(LossClass.SCORING, f"the environment {built.name} is not what was built")
+def _refuse_changed(ready: Ready) -> None:
+    if not environment.unchanged(ready.environment):
+        raise Lost(LossClass.SCORING, f"the environment {ready.environment.name} is not what was built")

@@ -19,12 +19,13 @@ from trialfleet_tasks.validate.record import Problem, Validation
 
 TAIL_LINES = 20
 EXAMPLES = 3
-_RIGHT = ("fail→pass", "pass→pass", "runs", "seconds")
+_COUNTS = ("fail→pass", "pass→pass", "runs")
+_RIGHT = (*_COUNTS, "seconds")
 
 
 def _table(results: Sequence[Validation]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("task", "result", "fail→pass", "pass→pass", "runs", "anchor", "covered by", "seconds"):
+    for title in ("task", "result", *_COUNTS, "control", "anchor", "covered by", "seconds"):
         table.add_column(title, justify="right" if title in _RIGHT else "left")
     for result in results:
         table.add_row(*(Text(plain(cell)) for cell in _row(result)), style=None if result.holds else "red")
@@ -43,6 +44,8 @@ def print_results(
             console.print(Text(f"\n{task.where}: {_problem(problem)}"), style="red")
             if problem.output.strip():
                 console.print(Text(f"{output_end(problem.output)}\n  all of it: {log}"))
+        if result.holds and result.must_fail is None:
+            console.print(Text(f"{task.id}: control of passes: {plain(result.control)}"), style="yellow")
         lines = list(map(plain, result.warnings)) if verbose else causes(result.warnings)
         for line in lines:
             console.print(Text(f"{task.id}: {line}"), style="yellow")
@@ -98,6 +101,7 @@ def _row(result: Validation) -> tuple[str, ...]:
         str(len(result.fail_to_pass)),
         str(len(result.pass_to_pass)),
         str(result.repeats),
+        result.control.partition(" ")[0],
         result.anchor or "-",
         ", ".join(f"{name}: {node}" for name, node in covering.items()) or "-",
         f"{result.seconds:.1f}",

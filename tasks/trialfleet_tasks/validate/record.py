@@ -72,7 +72,8 @@ class NodeCoverage(Frozen):
 
 class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
-    the repository outside its tests in it."""
+    the repository outside its tests in it. `must_fail`: a `MustFailTest`, an object; `control`: how many tests it
+    has, or "none" with the reason."""
 
     task: Name
     digest: Sha256
@@ -84,6 +85,8 @@ class Validation(Record):
     pass_to_pass: tuple[str, ...] = ()
     output: Sha256 | None = None
     anchor: str | None = None
+    must_fail: Sha256 | None = None
+    control: str = "none (`trialfleet validate --fresh` makes it)"
     targets: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()
     coverage: tuple[NodeCoverage, ...] = ()

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.tool_environment import compiled, compiled_beside
 from trialfleet_repository.testrun import Suite, TestRun, mounts_of, run_tests, variables
-from trialfleet_repository.trees import write_changes
+from trialfleet_repository.trees import TreeEntry, write_changes
 from trialfleet_repository.workspace import Template, clone
 from trialfleet_repository.workspace_scan import Changes
 from trialfleet_sandbox.protocol import Job, Sandbox, inside
 
 _MARK = "trialfleet-file:"
+_NO_FILES: Mapping[str, TreeEntry] = {}
 _FIND = (
     "import importlib.util, os, sys\n"
     "spec = importlib.util.find_spec(sys.argv[1])\n"
@@ -54,9 +55,18 @@ class TaskRunner:
             for path in filter(Path.is_file, (self.workspace / path for path in self.fix)):
                 os.utime(path, (self.started, self.started), follow_symlinks=False)
 
-    def run(self, tests: Sequence[str], *, fixed: bool, extra: Sequence[str] = (), seed: int = 0) -> TestRun:
-        """One run of the tests, from a fresh copy."""
+    def run(
+        self,
+        tests: Sequence[str],
+        *,
+        fixed: bool,
+        extra: Sequence[str] = (),
+        seed: int = 0,
+        added: Mapping[str, TreeEntry] = _NO_FILES,
+    ) -> TestRun:
+        """One run of the tests, from a fresh copy with the `added` files."""
         self.place(fixed=fixed)
+        write_changes(added, self.workspace)
         kept = self.scratch / ("compiled-fixed" if fixed else "compiled")
         beside = self.scratch / f"{kept.name}-beside"
         for path in self._beside.pop(fixed, ()):

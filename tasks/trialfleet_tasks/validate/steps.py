@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
 from trialfleet_repository.languages import PYTHON, format_named
 from trialfleet_repository.testrun import TestRun
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
@@ -30,6 +32,7 @@ from trialfleet_tasks.validate.judge import (
     told,
     words,
 )
+from trialfleet_tasks.validate.must_fail import PassControl, make_control
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.own_release import own_release
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName, Validation
@@ -84,6 +87,7 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
+        control = PassControl(None, "none (the task is not valid)") if problems else self._control(found)
         anchor = anchor_for(
             "traceback",
             prompt_source=self.task.spec.prompt_source,
@@ -102,6 +106,8 @@ class ValidationSteps:
             pass_to_pass=found.pass_to_pass,
             output=self.objects.put(output.encode()) if output is not None else None,
             anchor=anchor,
+            must_fail=control.test and self.objects.put(canonical_json(control.test)),
+            control=control.words,
             targets=self.prepared.variants.targets,
             test_files=self.prepared.variants.test_files,
             imported=imported,
@@ -110,6 +116,17 @@ class ValidationSteps:
             at=started,
             seconds=round(time.time() - started, 3),
         )
+
+    def _control(self, found: DiscoveredTests) -> PassControl:
+        """By one more run at the fixed tree; not of what is searched for tests, which is validated again."""
+        if self.untold is not None:
+            return PassControl(None, "none (not yet: the task is searched for)")
+
+        def run(tests: Sequence[str], added: Mapping[str, TreeEntry]) -> TestRun:
+            self.say("run with tests that must fail, fixed tree")
+            return self.bench.run(tests, fixed=True, added=added)
+
+        return make_control(found, self.prepared, run)
 
     @property
     def _shown(self) -> bool:

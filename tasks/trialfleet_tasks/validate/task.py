@@ -92,7 +92,7 @@ def validate_task(
 
 
 def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validation | None:
-    """The kept validation, if it was repeated often enough and its output still exists."""
+    """The kept validation, if it was repeated often enough and its objects still exist."""
     path = cache.validations / f"{key}.json"
     if not path.exists():
         return None
@@ -100,8 +100,8 @@ def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validatio
         kept = Validation.model_validate_json(path.read_bytes())
     except ValueError:
         return None
-    enough = kept.repeats >= repeats and (kept.output is None or objects.has(kept.output))
-    return kept if enough else None
+    whole = all(objects.has(one) for one in (kept.output, kept.must_fail) if one is not None)
+    return kept if whole and kept.repeats >= repeats else None
 
 
 def save(validation: Validation, *, cache: Cache) -> None:

@@ -162,7 +162,8 @@ def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
 
 
 def test_what_an_agent_wrote_is_freed_and_nothing_beside_it(tmp_path: Path) -> None:
-    """Where its volume is its own, all that is in it; on one machine the runner's files lie beside."""
+    """Of a separate volume, everything but the folder that is mounted as /tmp, which is emptied; on one machine the
+    runner's files lie next to it."""
     for name in ("volume", "rest", "one"):
         (tmp_path / name).mkdir()
     apart = Scratch(tmp_path / "rest", tmp_path / "volume", tmp_path / "rest", tmp_path / "rest")
@@ -171,12 +172,30 @@ def test_what_an_agent_wrote_is_freed_and_nothing_beside_it(tmp_path: Path) -> N
             (scratch.agent / name).mkdir()
             (scratch.agent / name / "full").write_bytes(b"x")
     apart.free(keep=("workspace", "home"))
-    assert {path.name for path in apart.agent.iterdir()} == {"workspace", "home"}
+    assert {path.name for path in apart.agent.iterdir()} == {"workspace", "home", "tmp"}
+    assert not list((apart.agent / "tmp").iterdir())
     apart.free()
-    assert not list(apart.agent.iterdir())
+    assert [path.name for path in apart.agent.iterdir()] == ["tmp"]
     together = Scratch.below(tmp_path / "one")
     together.free()
     assert {path.name for path in together.agent.iterdir()} == {"tmp", "record"}
+
+
+def test_nothing_that_a_scoring_run_left_is_there_in_the_next(tmp_path: Path) -> None:
+    """On one machine the runner's files lie next to the folder of scoring, and stay."""
+    for name in ("volume", "rest"):
+        (tmp_path / name).mkdir()
+    apart = Scratch(tmp_path / "rest", tmp_path / "rest", tmp_path / "rest", tmp_path / "volume")
+    for scratch in (apart, Scratch.below(tmp_path / "rest")):
+        for name in ("score", "left", "tmp"):
+            (scratch.scorer / name).mkdir()
+            (scratch.scorer / name / "full").write_bytes(b"x")
+        (scratch.scorer / "link").symlink_to(tmp_path)
+        assert scratch.empty_score() == scratch.score
+        assert not list(scratch.score.iterdir())
+    assert {path.name for path in (tmp_path / "volume").iterdir()} == {"score", "tmp"}
+    assert not list((tmp_path / "volume/tmp").iterdir())
+    assert {path.name for path in (tmp_path / "rest").iterdir()} == {"score", "left", "tmp", "link"}
 
 
 @pytest.mark.parametrize("name", ["objects", "sdists", "git", "workspaces", "validations"])

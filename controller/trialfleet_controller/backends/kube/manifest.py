@@ -36,7 +36,7 @@ class ContainerCommands:
 
     runner: tuple[str, ...] = (f"{FOLDER}/bin/trialfleet-pod", "run")
     agent: tuple[str, ...] = (*_SUPERVISE, "agent")
-    score: tuple[str, ...] = (*_SUPERVISE, "score")
+    score: tuple[str, ...] = (*_SUPERVISE, "score", "/dev/shm")  # noqa: S108 - emptied between scoring runs
 
 
 COMMANDS = ContainerCommands()

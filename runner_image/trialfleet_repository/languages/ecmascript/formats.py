@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from trialfleet_repository.languages.ecmascript.bun import read_bun
+from trialfleet_repository.languages.ecmascript.must_fail import make_javascript_file
 from trialfleet_repository.languages.ecmascript.reports import MOCHA_BEGINS, read_jest, read_mocha, read_node
 from trialfleet_repository.languages.ecmascript.vitest import read_vitest
 from trialfleet_repository.languages.report_format import ReadFile, ReportFormat, each_once, units_of
@@ -42,10 +43,28 @@ def _give_paths(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
 
 
 FORMATS = (
-    ReportFormat("vitest", lambda files: files.from_root(read_vitest(files.read_report())), SUFFIXES, "Vitest"),
-    ReportFormat("jest", lambda files: read_jest(files.read_report(), files.inside), SUFFIXES, "Jest"),
-    ReportFormat("mocha", _mocha, SUFFIXES, "Mocha", exit_codes=_number_of_failed),
-    ReportFormat("node", lambda files: read_node(files.read_report(), files.inside), SUFFIXES, "node:test"),
+    ReportFormat(
+        "vitest",
+        lambda files: files.from_root(read_vitest(files.read_report())),
+        SUFFIXES,
+        "Vitest",
+        must_fail=make_javascript_file,
+    ),
+    ReportFormat(
+        "jest",
+        lambda files: read_jest(files.read_report(), files.inside),
+        SUFFIXES,
+        "Jest",
+        must_fail=make_javascript_file,
+    ),
+    ReportFormat("mocha", _mocha, SUFFIXES, "Mocha", exit_codes=_number_of_failed, must_fail=make_javascript_file),
+    ReportFormat(
+        "node",
+        lambda files: read_node(files.read_report(), files.inside),
+        SUFFIXES,
+        "node:test",
+        must_fail=make_javascript_file,
+    ),
     ReportFormat(
         "bun", lambda files: files.from_root(read_bun(files.read_report())), SUFFIXES, "bun test", _give_paths
     ),

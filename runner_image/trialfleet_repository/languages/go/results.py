@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from trialfleet_repository.languages.go.must_fail import make_go_file
 from trialfleet_repository.languages.report_format import ReadFile, ReportFormat, each_once, units_of
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.junit import CaseOutcome
@@ -172,4 +173,5 @@ GO_TEST = ReportFormat(
     ("_test.go",),
     "go test",
     _give_packages,
+    must_fail=make_go_file,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialfleet_repository.languages.python.must_fail import make_python_file
 from trialfleet_repository.languages.report_format import ReadFile, ReportFormat
 from trialfleet_repository.languages.run_files import RunFiles
 from trialfleet_repository.results import junit
@@ -33,4 +34,6 @@ def _read(files: RunFiles) -> ReadResults:
     return ReadResults(junit.parse(files.read_report()))
 
 
-PYTEST = ReportFormat("pytest", _read, (".py",), "pytest", _give_functions, from_directory=False)
+PYTEST = ReportFormat(
+    "pytest", _read, (".py",), "pytest", _give_functions, from_directory=False, must_fail=make_python_file
+)
