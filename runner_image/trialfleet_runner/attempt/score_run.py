@@ -99,8 +99,9 @@ class Scorer:
         `terminated` if `stop` ended the tests.
         """
         ready = self.ready
-        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes)
-        matter = others_may_matter(split, ready.classes, ready.pristine.manifest.keys())
+        known = ready.pristine.manifest.keys()
+        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes, known)
+        matter = others_may_matter(split, ready.classes, known)
         scoring = ScoringRuns({}, split)
         while (step := next_step(scoring.passed, others_matter=matter)) is not None:
             followed = has_next(step, scoring.passed, others_matter=matter)
