@@ -122,9 +122,10 @@ class Scorer:
         `terminated` if `stop` ended the tests.
         """
         ready = self.ready
-        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes)
         control = ready.must_fail
-        matter = others_may_matter(split, ready.classes, ready.pristine.manifest.keys())
+        known = ready.pristine.manifest.keys()
+        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes, known)
+        matter = others_may_matter(split, ready.classes, known)
         scoring = ScoringRuns({}, split)
         while (step := next_step(scoring.passed, others_matter=matter)) is not None:
             followed = control is not None or has_next(step, scoring.passed, others_matter=matter)
