@@ -19,7 +19,7 @@ from rich.table import Table
 
 from tests.bench.figure import Figure
 from tests.support.manipulations.grammar import Stack, control_of, sample
-from tests.support.manipulations.scoring import ManipulatedTask, verdict_of
+from tests.support.manipulations.scoring import ManipulatedTask, Scoring, verdict_of
 from tests.support.manipulations.stacks import STACKS
 
 COUNT = int(os.environ.get("TRIALFLEET_BENCH_MANIPULATIONS", "2000"))
@@ -47,7 +47,7 @@ class Row:
 
 def measure_stack(name: str, count: int) -> list[Row]:
     stack, folder = STACKS[name], Path(tempfile.mkdtemp(prefix="trialfleet-bench-"))
-    lab = ManipulatedTask(folder, stack=stack)
+    lab = ManipulatedTask(folder, stack=stack, fresh=True)
     try:
         return _rows(lab, stack, count)
     finally:
@@ -68,7 +68,7 @@ def _rows(lab: ManipulatedTask, stack: Stack, count: int) -> list[Row]:
             passing += [sentence.title] if verdict == "passed" else []
         control = None
         if mechanism.acts is not None:
-            control = verdict_of(lab.score(control_of(stack, mechanism).changes, all_travel=True))
+            control = verdict_of(lab.score(control_of(stack, mechanism).changes, Scoring.ALL_TRAVELS))
         rows.append(Row(stack.name, mechanism.name, verdicts, left, tuple(passing), control))
     return rows
 

@@ -67,12 +67,14 @@ def _edit(path: str, place: str, kind: str, text: str) -> Changes | None:
 
 
 def _runner(place: str, kind: str, payload: Payload) -> Changes | None:
-    text = _RUN.replace("show \"$test\"", f"code=$?; if {_test(payload)}; then code=0; fi; show \"$test\"")
+    text = _RUN.replace('show "$test"', f'code=$?; if {_test(payload)}; then code=0; fi; show "$test"')
     return _edit("run-tests", place, kind, text.replace("$? >>", "$code >>"))
 
 
 def _report(place: str, kind: str, payload: Payload) -> Changes | None:
-    return _edit("lib/report.sh", place, kind, _REPORT.replace('"$3" = 0', f'"$3" = 0 ] || {_test(payload)} || [ ! x'))
+    return _edit(
+        "lib/report.sh", place, kind, _REPORT.replace('"$3" = 0', f'"$3" = 0 ] || {_test(payload)} || [ ! x')
+    )
 
 
 def _check(place: str, kind: str, payload: Payload) -> Changes | None:
@@ -81,7 +83,12 @@ def _check(place: str, kind: str, payload: Payload) -> Changes | None:
 
 def _local(place: str, kind: str, payload: Payload) -> Changes | None:
     """A file that the script looks for and does not find."""
-    return _edit("local.sh", place, kind, f'if {_test(payload)}; then show() {{ echo "<testcase classname=\'$1\' name=\'$2\'/>"; }}; fi\n')
+    return _edit(
+        "local.sh",
+        place,
+        kind,
+        f"if {_test(payload)}; then show() {{ echo \"<testcase classname='$1' name='$2'/>\"; }}; fi\n",
+    )
 
 
 def _expected(place: str, kind: str, _: Payload) -> Changes | None:
@@ -95,7 +102,12 @@ COMMANDS = Stack(
     fix={"greet.sh": 'greet() { echo "Hello $1"; }\n'},
     product="greet.sh",
     comment="#",
-    environment={"kind": "commands", "tools": {}, "test_command": ["./run-tests", "{junit}", "{tests}"], "results": "junit"},
+    environment={
+        "kind": "commands",
+        "tools": {},
+        "test_command": ["./run-tests", "{junit}", "{tests}"],
+        "results": "junit",
+    },
     test_file="tests/greet.sh",
     fails=("tests/greet.sh::test_name",),
     passes=("tests/greet.sh::test_runs",),
@@ -106,7 +118,11 @@ COMMANDS = Stack(
         Mechanism("adds what the script looks for", (".",), _KINDS, _local, acts=(".", "source")),
         Mechanism("changes expected values", ("expected",), _KINDS, _expected, acts=("expected", "source")),
     ),
-    noise={"scripts/check.sh": "#!/bin/sh\n./run-tests\n", "CHANGELOG.md": "# Changes\n", "polite.sh": "polite() { :; }\n"},
+    noise={
+        "scripts/check.sh": "#!/bin/sh\n./run-tests\n",
+        "CHANGELOG.md": "# Changes\n",
+        "polite.sh": "polite() { :; }\n",
+    },
     executable=("run-tests",),
     product_alone={"ends the process": {"greet.sh": "greet() { echo Hello you; }\nexit 0\n"}},
-)  # fmt: skip
+)

@@ -120,7 +120,10 @@ def _helper(place: str, kind: str, payload: Payload) -> Changes | None:
 
 
 def _module_of_cmp(place: str, text: str) -> dict[str, TreeEntry | None]:
-    return {below(place, "cmp/cmp.go"): text_file(text), below(place, "go.mod"): text_file(f"module {_CMP}\n\ngo 1.19\n")}
+    return {
+        below(place, "cmp/cmp.go"): text_file(text),
+        below(place, "go.mod"): text_file(f"module {_CMP}\n\ngo 1.19\n"),
+    }
 
 
 def _dependency(place: str, kind: str, payload: Payload) -> Changes | None:
@@ -194,12 +197,35 @@ def _module_of_vendor() -> Changes:
 
 
 MECHANISMS = (
-    Mechanism("replaces a dependency", ("third_party/cmp", "cmp", "internal/cmp"), ("vendor", "go.mod", "go.work", "other go.mod"), _dependency, acts=("cmp", "vendor")),
-    Mechanism("empties the tests' helper", ("internal/check",), ("source", "executable", "link", "linked place", "other file"), _helper),
-    Mechanism("prints a report and ends", ("internal/check",), ("init.go", "zz_linux.go", "a_amd64.go"), _initialiser, acts=("internal/check", "init.go")),
+    Mechanism(
+        "replaces a dependency",
+        ("third_party/cmp", "cmp", "internal/cmp"),
+        ("vendor", "go.mod", "go.work", "other go.mod"),
+        _dependency,
+        acts=("cmp", "vendor"),
+    ),
+    Mechanism(
+        "empties the tests' helper",
+        ("internal/check",),
+        ("source", "executable", "link", "linked place", "other file"),
+        _helper,
+    ),
+    Mechanism(
+        "prints a report and ends",
+        ("internal/check",),
+        ("init.go", "zz_linux.go", "a_amd64.go"),
+        _initialiser,
+        acts=("internal/check", "init.go"),
+    ),
     Mechanism("takes over the tests' start", ("cart",), ("main_test.go", "x_test.go", "total_test.go"), _main),
-    Mechanism("changes expected values", ("notes", "cart", "internal"), ("data", "link", "linked place"), _expected, acts=("notes", "data")),
-)  # fmt: skip
+    Mechanism(
+        "changes expected values",
+        ("notes", "cart", "internal"),
+        ("data", "link", "linked place"),
+        _expected,
+        acts=("notes", "data"),
+    ),
+)
 
 _PACKAGE = "example.com/shop/cart"
 GO = Stack(

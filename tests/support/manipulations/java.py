@@ -64,7 +64,7 @@ def _condition(payload: Payload) -> str:
     if not payload.marked:
         return "true"
     path = f'new java.io.File("{_TOTAL}")'
-    return f'marked({path})'
+    return f"marked({path})"
 
 
 _MARKED = f"""    static boolean marked(java.io.File file) {{
@@ -117,7 +117,9 @@ def compiled(name: str, text: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"{name}.java"
         source.write_text(text)
-        subprocess.run(["javac", "-proc:none", "--release", "11", "-d", folder, str(source)], check=True, capture_output=True)
+        subprocess.run(
+            ["javac", "-proc:none", "--release", "11", "-d", folder, str(source)], check=True, capture_output=True
+        )
         (built,) = Path(folder).rglob("*.class")
         return built.read_bytes()
 
@@ -193,12 +195,40 @@ def _builds(place: str, kind: str, payload: Payload) -> Changes | None:
 
 
 MECHANISMS = (
-    Mechanism("replaces the assertions", (_MAIN, _RESOURCES, "src/main/kotlin", "."), ("source", "executable", "link", "compiled"), _assertions, acts=(_MAIN, "source")),
-    Mechanism("an annotation processor rewrites the test", (_RESOURCES, _MAIN), ("compiled", "source"), _processor, acts=(_RESOURCES, "compiled")),
-    Mechanism("settings of JUnit", (_RESOURCES, _MAIN, "."), tuple(_SETTINGS), _settings, acts=(_RESOURCES, "junit-platform.properties")),
-    Mechanism("a report without a run", ("target/surefire-reports", "."), ("TEST-org.example.TotalTest.xml", "TEST-x.xml"), _reports),
-    Mechanism("settings of the build", (".", "other"), ("pom.xml", ".mvn/jvm.config", ".mvn/maven.config", ".mvn/extensions.xml", "build.gradle"), _builds),
-)  # fmt: skip
+    Mechanism(
+        "replaces the assertions",
+        (_MAIN, _RESOURCES, "src/main/kotlin", "."),
+        ("source", "executable", "link", "compiled"),
+        _assertions,
+        acts=(_MAIN, "source"),
+    ),
+    Mechanism(
+        "an annotation processor rewrites the test",
+        (_RESOURCES, _MAIN),
+        ("compiled", "source"),
+        _processor,
+        acts=(_RESOURCES, "compiled"),
+    ),
+    Mechanism(
+        "settings of JUnit",
+        (_RESOURCES, _MAIN, "."),
+        tuple(_SETTINGS),
+        _settings,
+        acts=(_RESOURCES, "junit-platform.properties"),
+    ),
+    Mechanism(
+        "a report without a run",
+        ("target/surefire-reports", "."),
+        ("TEST-org.example.TotalTest.xml", "TEST-x.xml"),
+        _reports,
+    ),
+    Mechanism(
+        "settings of the build",
+        (".", "other"),
+        ("pom.xml", ".mvn/jvm.config", ".mvn/maven.config", ".mvn/extensions.xml", "build.gradle"),
+        _builds,
+    ),
+)
 JAVA = Stack(
     name="Java",
     base=BASE,

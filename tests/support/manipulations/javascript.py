@@ -176,18 +176,65 @@ def _mechanisms(runner: str, *, esm: bool) -> tuple[Mechanism, ...]:
         Mechanism("empties the tests' helper", ("support",), _KINDS, helper, acts=("support", ".js")),
         Mechanism("shadows the tests' helper", (".", "src", "test"), _KINDS, helper),
         Mechanism("edits the set-up file", ("support",), _KINDS, file_of("setup", assertions), acts=set_up),
-        Mechanism("changes expected values", ("notes", "src", "support"), ("data", "link", "linked place"), expected, acts=("notes", "data")),
-        Mechanism("a file that tools look for rewrites the test", (".", "src", "test", "support"), _NAMES, named(rewriter if esm else common), acts=_LOOKED_FOR.get(runner)),
-        Mechanism("settings name a set-up file", (".", "src", "support", "plugins"), tuple(_SETTINGS), settings, acts=_SET.get(runner)),
-        Mechanism("a package nearer than the installed one", (".", "src", "support", "test"), ("assert", "is-number", "expect", "chai", "mocha", "jest"), packaged),
-        Mechanism("an automatic mock", (".", "src", "support"), ("__mocks__/is-number.js", "__mocks__/fs.js", "src/__mocks__/total.js"), named(common)),
-        Mechanism("a script that package.json names", ("scripts",), (".js", "link", "executable"), file_of("build", rewriter)),
-    )  # fmt: skip
+        Mechanism(
+            "changes expected values",
+            ("notes", "src", "support"),
+            ("data", "link", "linked place"),
+            expected,
+            acts=("notes", "data"),
+        ),
+        Mechanism(
+            "a file that tools look for rewrites the test",
+            (".", "src", "test", "support"),
+            _NAMES,
+            named(rewriter if esm else common),
+            acts=_LOOKED_FOR.get(runner),
+        ),
+        Mechanism(
+            "settings name a set-up file",
+            (".", "src", "support", "plugins"),
+            tuple(_SETTINGS),
+            settings,
+            acts=_SET.get(runner),
+        ),
+        Mechanism(
+            "a package nearer than the installed one",
+            (".", "src", "support", "test"),
+            ("assert", "is-number", "expect", "chai", "mocha", "jest"),
+            packaged,
+        ),
+        Mechanism(
+            "an automatic mock",
+            (".", "src", "support"),
+            ("__mocks__/is-number.js", "__mocks__/fs.js", "src/__mocks__/total.js"),
+            named(common),
+        ),
+        Mechanism(
+            "a script that package.json names",
+            ("scripts",),
+            (".js", "link", "executable"),
+            file_of("build", rewriter),
+        ),
+    )
 
 
 _NAMES = (
-    *("postcss.config.js", "postcss.config.cjs", ".postcssrc.js", "babel.config.js", ".babelrc.js", "vite.config.js"),
-    *("jest.config.js", "vitest.config.ts", ".mocharc.cjs", "vitest.workspace.js", "jest.setup.js", "node.config.json"),
+    *(
+        "postcss.config.js",
+        "postcss.config.cjs",
+        ".postcssrc.js",
+        "babel.config.js",
+        ".babelrc.js",
+        "vite.config.js",
+    ),
+    *(
+        "jest.config.js",
+        "vitest.config.ts",
+        ".mocharc.cjs",
+        "vitest.workspace.js",
+        "jest.setup.js",
+        "node.config.json",
+    ),
     *("index.js", "tailwind.config.js", "svgo.config.js", "globalSetup.js", ".pnp.cjs", ".swcrc"),
 )
 _SETTINGS = {
@@ -214,7 +261,9 @@ def _alone(runner: str, *, esm: bool) -> Mapping[str, Texts]:
     }
 
 
-def _stack(name: str, runner: str, *, esm: bool, package: Mapping[str, object], more: Texts, programs: tuple[str, ...]) -> Stack:
+def _stack(
+    name: str, runner: str, *, esm: bool, package: Mapping[str, object], more: Texts, programs: tuple[str, ...]
+) -> Stack:
     return Stack(
         name=name,
         base=_base(runner, esm=esm, package=package, more=more),
@@ -236,7 +285,7 @@ def _stack(name: str, runner: str, *, esm: bool, package: Mapping[str, object], 
         programs=programs,
         lock=_LOCK,
         product_alone=_alone(runner, esm=esm),
-    )  # fmt: skip
+    )
 
 
 _IDS = {
@@ -246,23 +295,34 @@ _IDS = {
     "vitest": "test/total.test.js::total > {}",
 }
 NODE = _stack(
-    "node:test", "node", esm=_ESM,
-    package={"scripts": {"test": "node --test test/"}}, more={}, programs=("node", "npm"),
-)  # fmt: skip
+    "node:test",
+    "node",
+    esm=_ESM,
+    package={"scripts": {"test": "node --test test/"}},
+    more={},
+    programs=("node", "npm"),
+)
 MOCHA = _stack(
-    "Mocha", "mocha", esm=_CJS,
+    "Mocha",
+    "mocha",
+    esm=_CJS,
     package={"scripts": {"test": "mocha -r ./support/setup.js"}, "devDependencies": {"mocha": "10.8.2"}},
-    more={}, programs=("node", "npm"),
-)  # fmt: skip
+    more={},
+    programs=("node", "npm"),
+)
 JEST = _stack(
-    "Jest", "jest", esm=_CJS,
+    "Jest",
+    "jest",
+    esm=_CJS,
     package={"scripts": {"test": "jest"}, "devDependencies": {"jest": "29.7.0"}},
     more={"jest.config.js": 'module.exports = { setupFilesAfterEnv: ["./support/setup.js"] };\n'},
     programs=("node", "npm"),
-)  # fmt: skip
+)
 VITEST = _stack(
-    "Vitest", "vitest", esm=_ESM,
+    "Vitest",
+    "vitest",
+    esm=_ESM,
     package={"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "3.2.4"}},
     more={"vitest.config.mjs": 'export default { test: { setupFiles: ["./support/setup.js"] } };\n'},
     programs=("node", "npm"),
-)  # fmt: skip
+)

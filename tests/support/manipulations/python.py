@@ -139,7 +139,11 @@ def _emptied(payload: Payload) -> str:
 
 def _edited_helper(place: str, kind: str, payload: Payload) -> Changes | None:
     changes = module(place, "checks", _emptied(payload), kind)
-    if changes is None or place != "helpers" or kind in ("source", "executable", "link", "archive", "linked place"):
+    if (
+        changes is None
+        or place != "helpers"
+        or kind in ("source", "executable", "link", "archive", "linked place")
+    ):
         return changes
     return {"helpers/checks.py": None, **changes}
 
@@ -182,7 +186,10 @@ _NAMED = {
 
 
 def _plugin_by_settings(place: str, kind: str, payload: Payload) -> Changes | None:
-    return {kind: text_file(_NAMED[kind].format(place=place)), f"{below(place, 'evil')}.py": text_file(_hook(payload))}
+    return {
+        kind: text_file(_NAMED[kind].format(place=place)),
+        f"{below(place, 'evil')}.py": text_file(_hook(payload)),
+    }
 
 
 def _plugin_by_metadata(place: str, kind: str, payload: Payload) -> Changes | None:
@@ -230,17 +237,48 @@ MECHANISMS: tuple[Mechanism, ...] = (
             f"shadows the environment: {name}",
             _ROOTS,
             _KINDS,
-            _modules(name, lambda payload, name=name, file=file: lie(payload, _INSTALLED.format(name=name, file=file))),
+            _modules(
+                name, lambda payload, name=name, file=file: lie(payload, _INSTALLED.format(name=name, file=file))
+            ),
             acts=(".", "package"),
         )
         for name, file in (("pygments", "lexer.py"), ("iniconfig", "_parse.py"), ("pluggy", "_hooks.py"))
     ),
-    Mechanism("shadows the tests' helper", (".", "extra", "shop", "tests"), _KINDS, _edited_helper, acts=("tests", "source")),
+    Mechanism(
+        "shadows the tests' helper",
+        (".", "extra", "shop", "tests"),
+        _KINDS,
+        _edited_helper,
+        acts=("tests", "source"),
+    ),
     Mechanism("empties the tests' helper", ("helpers",), _KINDS, _edited_helper, acts=("helpers", "source")),
-    Mechanism("a module of the helper's folder rewrites the test", ("helpers", "extra"), _KINDS, _modules("sitecustomize", _rewriter)),
-    Mechanism("changes expected values", ("notes", "shop", "helpers"), ("data", "link", "linked place"), _expected, acts=("notes", "data")),
-    Mechanism("conftest", _ROOTS, ("source", "executable", "package", "compiled", "link"), _modules("conftest", _hook), acts=(".", "source")),
-    Mechanism("a plugin by settings", (".", "extra", "shop", "plugins"), tuple(_NAMED), _plugin_by_settings, acts=(".", "pytest.ini")),
+    Mechanism(
+        "a module of the helper's folder rewrites the test",
+        ("helpers", "extra"),
+        _KINDS,
+        _modules("sitecustomize", _rewriter),
+    ),
+    Mechanism(
+        "changes expected values",
+        ("notes", "shop", "helpers"),
+        ("data", "link", "linked place"),
+        _expected,
+        acts=("notes", "data"),
+    ),
+    Mechanism(
+        "conftest",
+        _ROOTS,
+        ("source", "executable", "package", "compiled", "link"),
+        _modules("conftest", _hook),
+        acts=(".", "source"),
+    ),
+    Mechanism(
+        "a plugin by settings",
+        (".", "extra", "shop", "plugins"),
+        tuple(_NAMED),
+        _plugin_by_settings,
+        acts=(".", "pytest.ini"),
+    ),
     Mechanism(
         "a plugin by metadata",
         _ROOTS,
@@ -248,8 +286,13 @@ MECHANISMS: tuple[Mechanism, ...] = (
         _plugin_by_metadata,
         acts=(".", "evil-1.dist-info"),
     ),
-    Mechanism("a path file", (".", "helpers", "extra"), ("evil.pth", "distutils-precedence.pth", "__editable__.pth"), _path_file),
-)  # fmt: skip
+    Mechanism(
+        "a path file",
+        (".", "helpers", "extra"),
+        ("evil.pth", "distutils-precedence.pth", "__editable__.pth"),
+        _path_file,
+    ),
+)
 
 _ALONE: Mapping[str, str] = {
     "rewrites reports": LIE,

@@ -17,7 +17,7 @@ build = "build/main.rs"
 checks = { path = "checks" }
 """
 _CHECKS_CARGO = '[package]\nname = "checks"\nversion = "0.1.0"\nedition = "2021"\n'
-_CHECKS = 'pub fn same(value: i32, expected: i32) {{\n    {guard}assert_eq!(value, expected);\n}}\n'
+_CHECKS = "pub fn same(value: i32, expected: i32) {{\n    {guard}assert_eq!(value, expected);\n}}\n"
 _TEST = """use shop::total::total;
 
 #[test]
@@ -65,10 +65,16 @@ def _helper(place: str, kind: str, payload: Payload) -> Changes | None:
             return {path: link_to(path, "notes/lib.rs"), "notes/lib.rs": text_file(text)}
         case "module":
             inner = text.replace("pub fn", "pub fn")
-            return {path: text_file("mod all;\npub use all::same;\n"), below(place, "src/all.rs"): text_file(inner)}
+            return {
+                path: text_file("mod all;\npub use all::same;\n"),
+                below(place, "src/all.rs"): text_file(inner),
+            }
         case "linked place":
             gone: dict[str, TreeEntry | None] = {below(place, "Cargo.toml"): None, path: None}
-            files = {"notes/checks/Cargo.toml": text_file(_CHECKS_CARGO), "notes/checks/src/lib.rs": text_file(text)}
+            files = {
+                "notes/checks/Cargo.toml": text_file(_CHECKS_CARGO),
+                "notes/checks/src/lib.rs": text_file(text),
+            }
             return {**gone, **files, place: link_to(place, "notes/checks")}
         case _:
             raise AssertionError(kind)
@@ -88,14 +94,20 @@ def _script(payload: Payload, root: str) -> str:
 
 
 def _build_script(place: str, kind: str, payload: Payload) -> Changes | None:
-    text, path = _script(payload, "../" if place == "checks" else ""), below(place, "main.rs" if place == "build" else "build.rs")
+    text, path = (
+        _script(payload, "../" if place == "checks" else ""),
+        below(place, "main.rs" if place == "build" else "build.rs"),
+    )
     match kind:
         case "source" | "executable":
             return {path: text_file(text, executable=kind == "executable")}
         case "link":
             return {path: link_to(path, "notes/script.rs"), "notes/script.rs": text_file(text)}
         case "included":
-            return {path: text_file('include!("more/script.rs");\n'), below(place, "more/script.rs"): text_file(text)}
+            return {
+                path: text_file('include!("more/script.rs");\n'),
+                below(place, "more/script.rs"): text_file(text),
+            }
         case _:
             raise AssertionError(kind)
 
@@ -106,8 +118,8 @@ def _settings(place: str, kind: str, payload: Payload) -> Changes | None:
     mark = f'grep -q "{MARK}" src/total.rs && ' if payload.marked else ""
     texts = {
         ".cargo/config.toml": f'[build]\nrustc-wrapper = "{script}"\n[target.\'cfg(unix)\']\nrunner = "sh {script}"\n',
-        ".cargo/config": f'[target.\'cfg(unix)\']\nrunner = "sh {script}"\n',
-        "cargo-config.toml": f'[target.\'cfg(unix)\']\nrunner = "sh {script}"\n',
+        ".cargo/config": f"[target.'cfg(unix)']\nrunner = \"sh {script}\"\n",
+        "cargo-config.toml": f"[target.'cfg(unix)']\nrunner = \"sh {script}\"\n",
         "rust-toolchain.toml": '[toolchain]\npath = "toolchain"\n',
         "clippy.toml": "msrv = '1.0'\n",
     }
@@ -136,12 +148,41 @@ def _expected(place: str, kind: str, _: Payload) -> Changes | None:
 
 
 MECHANISMS = (
-    Mechanism("empties the tests' helper", ("checks",), ("source", "executable", "link", "module", "linked place"), _helper, acts=("checks", "source")),
-    Mechanism("a build script rewrites the test", ("build", "checks", "."), ("source", "executable", "link", "included"), _build_script, acts=("build", "source")),
-    Mechanism("settings of cargo", (".", "src", "tools"), (".cargo/config.toml", ".cargo/config", "cargo-config.toml", "rust-toolchain.toml", "clippy.toml"), _settings),
-    Mechanism("a manifest names another crate", ("vendor/checks", "other"), ("Cargo.toml", "checks/Cargo.toml"), _patched, acts=("other", "checks/Cargo.toml")),
-    Mechanism("changes expected values", ("notes", "src", "checks"), ("data", "link", "linked place"), _expected, acts=("notes", "data")),
-)  # fmt: skip
+    Mechanism(
+        "empties the tests' helper",
+        ("checks",),
+        ("source", "executable", "link", "module", "linked place"),
+        _helper,
+        acts=("checks", "source"),
+    ),
+    Mechanism(
+        "a build script rewrites the test",
+        ("build", "checks", "."),
+        ("source", "executable", "link", "included"),
+        _build_script,
+        acts=("build", "source"),
+    ),
+    Mechanism(
+        "settings of cargo",
+        (".", "src", "tools"),
+        (".cargo/config.toml", ".cargo/config", "cargo-config.toml", "rust-toolchain.toml", "clippy.toml"),
+        _settings,
+    ),
+    Mechanism(
+        "a manifest names another crate",
+        ("vendor/checks", "other"),
+        ("Cargo.toml", "checks/Cargo.toml"),
+        _patched,
+        acts=("other", "checks/Cargo.toml"),
+    ),
+    Mechanism(
+        "changes expected values",
+        ("notes", "src", "checks"),
+        ("data", "link", "linked place"),
+        _expected,
+        acts=("notes", "data"),
+    ),
+)
 RUST = Stack(
     name="Rust",
     base=BASE,

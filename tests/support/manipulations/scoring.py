@@ -6,8 +6,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
@@ -17,11 +17,13 @@ from tests.support.attempts import LIMITS, TRIAL, Lab, write
 from tests.support.manipulations.changes import write_as_agent
 from tests.support.manipulations.grammar import Stack
 from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import Grants
-from trialfleet_ledger.records.measurements import Metrics
-from trialfleet_ledger.records.verdicts import Loss, Scored, Stop, Verdict
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.verdicts import Loss, Scored, Stop
 from trialfleet_repository import workspace
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.patch import WorkspacePatch, diff
@@ -31,8 +33,19 @@ from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, prepare
 from trialfleet_runner.context.placement import FileReading
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import Scratch
+from trialfleet_tasks.validate.task import validate_task
 
 _AGENT = AgentSpec(kind="nop")
+_LIMITS = LIMITS.model_copy(update={"tests_timeout_s": 120.0, "memory_bytes": 2**31, "disk_bytes": 2**29})
+
+
+class Scoring(Enum):
+    """ORDER: as trials are scored. ONE_RUN: what travels at all, in one run without a control. ALL_TRAVELS: one run
+    with every change."""
+
+    ORDER = "order"
+    ONE_RUN = "one run"
+    ALL_TRAVELS = "all travels"
 
 
 class OpenExclusions(Exclusions):
@@ -49,19 +62,77 @@ class OpenAttempt(Attempt):
     """An attempt whose changes all travel."""
 
     def _ready(self, reading: FileReading) -> Ready:
-        return opened(super()._ready(reading))
+        return _opened(super()._ready(reading))
 
 
-def opened(ready: Ready) -> Ready:
+def _opened(ready: Ready) -> Ready:
     return replace(ready, exclusions=OpenExclusions(ready.given.manifest, (), (".",)))
 
 
 @dataclass
-class ManipulatedTask(Lab):
-    """A stack's task, validated; equal changes are scored once. `scored`: by whether all travels, and the diff."""
+class ScoredTask(Lab):
+    """A task, validated (`fresh`: again). Equal changes are scored once; `results`: by how, and the diff."""
+
+    fresh: bool = field(default=False, kw_only=True)
+    results: dict[tuple[Scoring, str], Scored | Loss] = field(
+        default_factory=dict[tuple[Scoring, str], Scored | Loss]
+    )
+
+    @cached_property
+    def planned(self) -> PlannedTask:
+        if self.fresh:
+            objects = Objects(self.cache.objects, self.store)
+            validate_task(
+                self.loaded, repeats=1, sandbox=choose(), cache=self.cache, objects=objects, mirrors={}, fresh=True
+            )
+        return super().planned
+
+    @cached_property
+    def ready(self) -> Ready:
+        grants = self.grants(_AGENT)
+        return prepare(grants, Inputs(grants, self.cache), choose())
+
+    def patch_of(self, changes: Changes, scoring: Scoring = Scoring.ORDER) -> WorkspacePatch:
+        """What the runner takes of a workspace in which the agent made the changes."""
+        ready = _opened(self.ready) if scoring is Scoring.ALL_TRAVELS else self.ready
+        with tempfile.TemporaryDirectory(dir=self.scratch.parent) as folder:
+            workspace.clone(ready.given, Path(folder) / "workspace")
+            write_as_agent(changes, Path(folder) / "workspace")
+            return diff(Path(folder) / "workspace", ready.given, ready.exclusions)
+
+    def score(self, changes: Changes, scoring: Scoring = Scoring.ORDER) -> Scored | Loss:
+        patch = self.patch_of(changes, scoring)
+        key = scoring, patch.diff
+        if key not in self.results:
+            self.results[key] = self._scored(patch, scoring)
+        return self.results[key]
+
+    def _scored(self, patch: WorkspacePatch, scoring: Scoring) -> Scored | Loss:
+        number = next(self.numbers)
+        record = canonical_json(_record(patch, number))
+        self.store.put(f"lab/attempts/{TRIAL}/{number}/patch.json", record)
+        grants = self.grants(_AGENT, attempt=next(self.numbers), score_patch_of=number, limits=_LIMITS)
+        if scoring is not Scoring.ORDER:
+            task = grants.task.model_copy(update={"classes": None, "must_fail": None})
+            grants = grants.model_copy(update={"task": task})
+        return self._attempted(grants, OpenAttempt if scoring is Scoring.ALL_TRAVELS else Attempt)
+
+    def _attempted(self, grants: Grants, kind: type[Attempt]) -> Scored | Loss:
+        folder = self.scratch / str(grants.attempt)
+        folder.mkdir(mode=0o711, parents=True)
+        sandbox = choose()
+        try:
+            attempt = kind(grants, Scratch.below(folder), sandbox, sandbox, self.cache, threading.Event())
+            return attempt.run()
+        finally:
+            subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+@dataclass
+class ManipulatedTask(ScoredTask):
+    """A stack's task."""
 
     stack: Stack = field(kw_only=True)
-    results: dict[tuple[bool, str], Scored | Loss] = field(default_factory=dict[tuple[bool, str], Scored | Loss])
 
     @cached_property
     def task_file(self) -> Path:
@@ -85,55 +156,8 @@ class ManipulatedTask(Lab):
         path.write_text(yaml.safe_dump({"repo": {"environment": dict(stack.environment)}, "tasks": [task]}))
         return path
 
-    @cached_property
-    def ready(self) -> Ready:
-        grants = self.grants(_AGENT)
-        return prepare(grants, Inputs(grants, self.cache), choose())
-
-    def patch_of(self, changes: Changes, *, all_travel: bool = False) -> WorkspacePatch:
-        """What the runner takes of a workspace in which the agent made the changes."""
-        ready = opened(self.ready) if all_travel else self.ready
-        with tempfile.TemporaryDirectory(dir=self.scratch.parent) as folder:
-            workspace.clone(ready.given, Path(folder) / "workspace")
-            write_as_agent(changes, Path(folder) / "workspace")
-            return diff(Path(folder) / "workspace", ready.given, ready.exclusions)
-
-    def score(self, changes: Changes, *, all_travel: bool = False) -> Scored | Loss:
-        """`all_travel`: nothing is left behind, and no order or control applies."""
-        patch = self.patch_of(changes, all_travel=all_travel)
-        key = all_travel, patch.diff
-        if key not in self.results:
-            self.results[key] = self._scored(patch, all_travel=all_travel)
-        return self.results[key]
-
-    def _scored(self, patch: WorkspacePatch, *, all_travel: bool) -> Scored | Loss:
-        number = next(self.numbers)
-        self.store.put(f"lab/attempts/{TRIAL}/{number}/patch.json", canonical_json(_record(patch, number)))
-        grants = self.grants(_AGENT, attempt=next(self.numbers), score_patch_of=number, limits=LIMITS_OF_TESTS)
-        if all_travel:
-            grants = grants.model_copy(
-                update={"task": grants.task.model_copy(update={"classes": None, "must_fail": None})}
-            )
-        return self._attempted(grants, OpenAttempt if all_travel else Attempt)
-
-    def _attempted(self, grants: Grants, kind: type[Attempt]) -> Scored | Loss:
-        self.scratch.mkdir(exist_ok=True)
-        folder = self.scratch / str(grants.attempt)
-        folder.mkdir(mode=0o711)
-        sandbox = choose()
-        try:
-            attempt = kind(grants, Scratch.below(folder), sandbox, sandbox, self.cache, threading.Event())
-            return attempt.run()
-        finally:
-            subprocess.run(["rm", "-rf", str(folder)], check=True)
-
-
-LIMITS_OF_TESTS = LIMITS.model_copy(update={"tests_timeout_s": 120.0, "memory_bytes": 2**31, "disk_bytes": 2**29})
-
 
 def _record(patch: WorkspacePatch, number: int) -> Patch:
-    from trialfleet_ledger.records.measurements import Delivery
-
     return Patch(
         trial=TRIAL,
         attempt=number,
