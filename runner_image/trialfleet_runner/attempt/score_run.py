@@ -79,6 +79,15 @@ class ScoringRuns:
     def exits(self) -> list[Exit]:
         return [one.run.exit for one in self.runs.values()]
 
+    @property
+    def costs(self) -> dict[str, float | None]:
+        """Metrics of all runs together."""
+        core_s = [one.core_s for one in self.exits if one.core_s is not None]
+        return {
+            "tests_s": round(sum(one.wall_s for one in self.exits), 3),
+            "tests_core_s": sum(core_s) if len(core_s) == len(self.exits) else None,
+        }
+
 
 @dataclass(frozen=True)
 class Scorer:
