@@ -65,7 +65,7 @@ class CrashCount:
 
 @dataclass(frozen=True)
 class UncausedPass:
-    """A measured trial whose tests pass, but not by the product's changes alone. `files`: changed files apart from
+    """A passed or forged trial whose tests do not pass by the product's changes alone. `files`: changed files apart from
     the product's that the tests need, at most those of the record. `unsteady`: no change was needed."""
 
     trial: str
@@ -189,10 +189,11 @@ def crash_counts(names: Sequence[str], trials: pa.Table) -> tuple[CrashCount, ..
 
 
 def uncaused_passes(trials: pa.Table) -> tuple[UncausedPass, ...]:
-    """In launch order, forged ones first; of all measured trials, halted conditions included."""
+    """In launch order, forged ones first; halted conditions included."""
     columns = ["trial", "task", "condition", "verdict", "needed", "unsteady"]
     listed = np.array([bool(files) for files in trials.column("needed").to_pylist()], np.bool_)
-    which = listed | truths(trials, "unsteady") | among(trials, "verdict", (Verdict.FORGED,))
+    passed = truths(trials, "passed") & (listed | truths(trials, "unsteady"))
+    which = passed | among(trials, "verdict", (Verdict.FORGED,))
     found = [
         UncausedPass(
             row["trial"],
