@@ -17,9 +17,9 @@ class PatchClasses(Record):
     when the task was validated. All paths are of the scored tree, without a slash at their end; "." is its root.
 
     `rule`: how the other changes are told apart, by the paths that the tests looked up or by names alone.
-    `production`: files of the product. `packages`: folders whose new source files and data are the product's, too,
-    each without the folders below it. `used`: other files that the tests read. `missed`: paths that the tests looked
-    for and did not find.
+    `production`: files of the product. `packages`: folders whose new files are the product's, too, and what is in
+    new folders below them; each existing folder is listed itself. `used`: other files that the tests read. `missed`:
+    paths that the tests looked for and did not find, apart from new source in packages.
     """
 
     rule: Literal["lookups", "names"]
