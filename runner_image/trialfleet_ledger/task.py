@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name, Sha256
 from trialfleet_ledger.records.environment import tag_of
-from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_ledger.records.task_order import ClassRule, ResultFormat
 
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 
@@ -198,6 +198,7 @@ class TaskSpec(Frozen):
     status: Status = Status.UNVALIDATED
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
+    classes: ClassRule | None = None  # how files that are not the product's are told apart, as validated
     committed: date | None = None  # day of the fix, as `trialfleet tasks mine` writes it
 
     @model_validator(mode="after")

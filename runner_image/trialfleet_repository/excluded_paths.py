@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.environments.provided import Provided
-from trialfleet_repository.languages import is_harness, is_junk, is_test_path
+from trialfleet_repository.languages import is_harness, is_junk, is_test_path, is_vendored
 
 _COMPILED = (".pyc", ".pyo", ".so", ".pth", ".egg-link")
 _METADATA = (".egg-info", ".dist-info")
@@ -40,16 +40,17 @@ class Exclusions:
 
     def excludes(self, path: str) -> bool:
         """Whether a change of `path` is excluded: test files and their support (other tests, their data), modules
-        that would be imported instead of them, the harness's own files, context files, packaging metadata (it
-        names pytest plugins, in any letter case), and new modules that would be imported instead of the
-        environment's."""
+        that would be imported instead of them, the harness's own files, vendored packages, context files,
+        packaging metadata (it names pytest plugins, in any letter case), a file in the place of an import root,
+        and new modules that would be imported instead of the environment's."""
         parts = path.split("/")
         return (
             path in self.test_files
-            or (path not in self.travelling and is_test_path(path))
+            or (path not in self.travelling and (is_test_path(path) or is_vendored(path)))
             or is_harness(path)
             or is_context_file(path)
             or is_junk(path)
+            or path in self._roots  # an archive can be imported from
             or any(part.lower().endswith(_METADATA) for part in parts)
             or self._shadows_a_test(path)
             or (path not in self.baseline and (path.endswith(_COMPILED) or self._hides_a_module(path)))

@@ -16,8 +16,8 @@ _Side = Literal["product", "others", "left"]
 
 @dataclass(frozen=True)
 class SplitChanges:
-    """`product`: scored first, alone. `others`: scored with these only if they do not pass alone. `left`: what does
-    not travel."""
+    """`product`: scored first, alone. `others`: scored with these only if they do not pass alone. `left`: what
+    does not travel."""
 
     product: Changes
     others: Changes
@@ -52,8 +52,8 @@ class _SideRule:
         return "others" if any(map(self._takes_a_place, _places(path))) else "product"
 
     def _is_missed(self, path: str) -> bool:
-        """Whether the tests looked for it, for what lies below it (it may be a link or an archive), or for a folder
-        above it."""
+        """Whether the tests looked for it, for what lies below it (it may be a link or an archive), or for a
+        folder above it."""
         return path in self._above_missed or not self._missed.isdisjoint(_places(path))
 
     def _nearest_folder(self, path: str) -> str:

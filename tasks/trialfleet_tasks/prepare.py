@@ -85,6 +85,7 @@ def prepare_task(
         pass_to_pass=validation.pass_to_pass,
         test_files=variants.test_files,
         travelling_tests=variants.travelling_tests,
+        classes=_stored(validation.classes, objects),
         must_fail=_stored(validation.must_fail, objects),
         import_name=environment.import_name,
         prompt_source=task.spec.prompt_source,

@@ -9,7 +9,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.context_files import strip
 from trialfleet_repository.environments.provided import Provided
 from trialfleet_repository.excluded_paths import Exclusions
-from trialfleet_repository.languages import PYTHON, is_test_path
+from trialfleet_repository.languages import PYTHON, is_test_path, is_vendored
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError, changed, is_folder
 from trialfleet_tasks.sources.materialise import Trees
 from trialfleet_tasks.taskfile import LoadedTask
@@ -42,9 +42,10 @@ class Variants:
 
     @property
     def travelling_tests(self) -> tuple[str, ...]:
-        """Paths that look like tests and belong to the fix: only there may an agent change such a path. What
-        supports the tests alone belongs into the task's `test_files`, which the scoring tree has already."""
-        return tuple(path for path in self.fix if is_test_path(path))
+        """Paths that look like tests or vendored packages and belong to the fix: only there may an agent change
+        such a path. What supports the tests alone belongs into the task's `test_files`, which the scoring tree
+        has already."""
+        return tuple(path for path in self.fix if is_test_path(path) or is_vendored(path))
 
 
 def variants(task: LoadedTask, trees: Trees) -> Variants:

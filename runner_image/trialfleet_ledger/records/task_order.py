@@ -9,20 +9,22 @@ from pydantic import Field
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
+ClassRule = Literal["lookups", "names"]
 ResultFormat = Name  # how the results of a test command are read: registered with a language
 
 
 class PatchClasses(Record):
-    """An object of the plan: which changes of an agent are the product's own, so that a pass may rest on them, found
-    when the task was validated. All paths are of the scored tree, without a slash at their end; "." is its root.
+    """An object of the plan: which changes of an agent are the product's own, so that a pass may rest on them,
+    found when the task was validated. All paths are of the scored tree, without a slash at their end; "." is its
+    root.
 
     `rule`: how the other changes are told apart, by the paths that the tests looked up or by names alone.
     `production`: files of the product. `packages`: folders whose new files are the product's, too, and what is in
-    new folders below them; each existing folder is listed itself. `used`: other files that the tests read. `missed`:
-    paths that the tests looked for and did not find, apart from new source in packages.
+    new folders below them; each existing folder is listed itself. `used`: other files that the tests read.
+    `missed`: paths that the tests looked for and did not find, apart from new source in packages.
     """
 
-    rule: Literal["lookups", "names"]
+    rule: ClassRule
     production: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
@@ -56,7 +58,9 @@ class TaskOrder(Frozen):
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()  # files of the workspace that the patch may not touch
-    travelling_tests: tuple[str, ...] = ()  # test paths that the fix changes: those the patch may touch
+    travelling_tests: tuple[
+        str, ...
+    ] = ()  # test and vendored paths that the fix changes: the patch may touch them
     classes: Sha256 | None = None  # `PatchClasses`; None: all that travels is the product's
     must_fail: Sha256 | None = None  # `MustFailTest`; None: none can be made
     import_name: str | None = None

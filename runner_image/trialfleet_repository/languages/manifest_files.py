@@ -8,6 +8,8 @@ from typing import Any
 
 from trialfleet_repository.trees import ROOT, Tree
 
+_DOTS = 1000  # of a line: the parser's time grows with the square of a key's parts
+
 
 def folders_above(folder: str) -> Iterator[str]:
     """The folder itself first, the root last.
@@ -31,12 +33,14 @@ def file_in(folder: str, name: str) -> str:
 
 
 def toml_of(tree: Tree, path: str) -> dict[str, Any]:
-    """The tables of a file; empty where it is missing or no TOML."""
+    """The tables of a file; empty where it is missing, no TOML, or would be parsed for minutes."""
     import tomllib  # a pod's runner never needs it
 
     entry = tree.get(path)
+    if entry is None or any(line.count(b".") > _DOTS for line in entry.data.splitlines()):
+        return {}
     try:
-        return tomllib.loads(entry.data.decode()) if entry else {}
+        return tomllib.loads(entry.data.decode())
     except (ValueError, RecursionError):
         return {}
 

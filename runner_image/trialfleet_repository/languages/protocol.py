@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from trialfleet_repository.languages.code_names import NO_NAMES, CodeNames
 from trialfleet_repository.languages.manifest_files import find_root
 from trialfleet_repository.languages.preset import Preset
+from trialfleet_repository.languages.project_files import ProjectFiles, no_product
 from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
 from trialfleet_repository.languages.survey_traits import NO_SURVEY, SurveyTraits
 from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
@@ -23,7 +24,9 @@ from trialfleet_repository.trees import Tree
 
 NOTHING = re.compile(r"(?!)")
 TEST_FOLDERS = frozenset({"tests", "test", "testdata"})
-_NOT_WRITTEN_HERE = {"vendor", "third_party", "_vendor", "node_modules", "site-packages", ".venv", "dist"}
+_NOT_WRITTEN_HERE = frozenset(
+    {"vendor", "third_party", "_vendor", "node_modules", "site-packages", ".venv", ".yarn", "dist"}
+)
 _GENERATED = re.compile(r"(?:_pb2(?:_grpc)?|\.generated|_generated)\.\w+$")
 
 
@@ -47,8 +50,9 @@ class Language:
     generated, besides those of every language. `named_test`: paths that only modules of tests have, where
     `is_test_module` includes all code of a folder. `product`: matches the beginning of paths in which the names
     of the folders that follow say nothing about tests. `not_code`: suffixes of files that hold no code.
-    `harness`: matches paths in lower case, of files that decide how tests are built and run. `junk`: matches
-    by-products of running programs, such as compiled code or installed packages.
+    `product_files`: the source files of the product, whose change makes a pass. `harness`: matches paths in lower
+    case, of files that decide how tests are built and run. `junk`: matches by-products of running programs, such
+    as compiled code or installed packages.
 
     Environments. `kind`: of `environment.kind`. `preset`: what that kind means for a repository; None: it is
     built in another way. `find_package`: the folder in which the tests of a file's folder are called. `lock`: of
@@ -63,7 +67,8 @@ class Language:
 
     Mining. `survey`: what tells it in a repository. `names`: how names are found in its code. `takes_packages`:
     its test runner is given whole packages, by any of their files. `runs_scripts`: its packages may run scripts
-    of theirs when they are installed. `too_old`, `too_new`: match what its tools print when they are older or
+    of theirs when they are installed. `settings_in_code`: its tools take settings and plugins that are code, from
+    the folders where packages begin. `too_old`, `too_new`: match what its tools print when they are older or
     newer than a project needs, in any letter case.
 
     Of `test_paths`, `harness` and `junk`, those of all languages are joined: they have no flags and no groups, and
@@ -81,6 +86,7 @@ class Language:
     not_code: tuple[str, ...] = ()
     harness: re.Pattern[str] = NOTHING
     junk: re.Pattern[str] = NOTHING
+    product_files: Callable[[ProjectFiles], frozenset[str]] = no_product
     kind: str = ""
     preset: Preset | None = None
     find_package: Callable[[Tree, str], str] = find_root
@@ -99,6 +105,7 @@ class Language:
     names: CodeNames = NO_NAMES
     takes_packages: bool = False
     runs_scripts: bool = False
+    settings_in_code: bool = True
     too_old: re.Pattern[str] = NOTHING
     too_new: re.Pattern[str] = NOTHING
 
@@ -183,7 +190,16 @@ def is_foreign(path: str) -> bool:
     >>> is_foreign("third_party/a.py"), is_foreign("api/shop_pb2.py"), is_foreign("shop/cart.py")
     (True, True, False)
     """
-    return bool(_GENERATED.search(path)) or not _NOT_WRITTEN_HERE.isdisjoint(PurePosixPath(path).parts[:-1])
+    return bool(_GENERATED.search(path)) or is_vendored(path)
+
+
+def is_vendored(path: str) -> bool:
+    """Whether the file is a part of the environment, by the folders that hold it.
+
+    >>> is_vendored("vendor/x/a.go"), is_vendored("web/.yarn/a.cjs"), is_vendored("api/shop_pb2.py")
+    (True, True, False)
+    """
+    return not _NOT_WRITTEN_HERE.isdisjoint(path.split("/")[:-1])
 
 
 def names_of(*names: str) -> str:

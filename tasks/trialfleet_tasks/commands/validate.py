@@ -195,6 +195,7 @@ def _write(
             status=result.status if result.holds else Status.UNVALIDATED,
             fail_to_pass=ids.fail_to_pass,
             pass_to_pass=ids.pass_to_pass,
+            classes=result.rule if result.holds else None,
         )
     except OperatorError as error:
         raise OperatorError(error.message, where=f"{task.file}: {error.where}", hint=error.hint) from None

@@ -24,7 +24,16 @@ from trialfleet_tasks.variants import Variants, variants
 
 METHOD = 5  # of validation itself: raise it when older results say less
 # The trees' own digests say what source and commits are: a task file has two forms for them.
-_ELSEWHERE = {"status", "contexts", "environment", "committed", "source", "pre_fix_commit", "fix_commit"}
+_ELSEWHERE = {
+    "status",
+    "classes",
+    "contexts",
+    "environment",
+    "committed",
+    "source",
+    "pre_fix_commit",
+    "fix_commit",
+}
 
 
 @dataclass(frozen=True)

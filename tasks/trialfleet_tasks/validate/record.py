@@ -9,6 +9,7 @@ from pydantic import Field
 
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
+from trialfleet_ledger.records.task_order import ClassRule
 from trialfleet_ledger.task import Status
 
 
@@ -72,8 +73,8 @@ class NodeCoverage(Frozen):
 
 class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
-    the repository outside its tests in it. `must_fail`: a `MustFailTest`, an object; `control`: how many tests it
-    has, or "none" with the reason."""
+    the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `must_fail`: a
+    `MustFailTest`, an object; `control`: how many tests it has, or "none" with the reason."""
 
     task: Name
     digest: Sha256
@@ -84,6 +85,8 @@ class Validation(Record):
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
     output: Sha256 | None = None
+    classes: Sha256 | None = None
+    rule: ClassRule | None = None
     anchor: str | None = None
     must_fail: Sha256 | None = None
     control: str = "none (`trialfleet validate --fresh` makes it)"

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records.task_order import PatchClasses
 from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
 from trialfleet_repository.languages import PYTHON, format_named
@@ -35,6 +36,7 @@ from trialfleet_tasks.validate.judge import (
 from trialfleet_tasks.validate.must_fail import PassControl, make_control
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.own_release import own_release
+from trialfleet_tasks.validate.product_classes import find_classes
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName, Validation
 from trialfleet_tasks.validate.runs import TaskRunner
 
@@ -87,6 +89,7 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
+        classes = None if problems or self.untold is not None else self._classes()
         control = PassControl(None, "none (the task is not valid)") if problems else self._control(found)
         anchor = anchor_for(
             "traceback",
@@ -105,6 +108,8 @@ class ValidationSteps:
             fail_to_pass=found.fail_to_pass,
             pass_to_pass=found.pass_to_pass,
             output=self.objects.put(output.encode()) if output is not None else None,
+            classes=self.objects.put(canonical_json(classes)) if classes is not None else None,
+            rule=classes.rule if classes is not None else None,
             anchor=anchor,
             must_fail=control.test and self.objects.put(canonical_json(control.test)),
             control=control.words,
@@ -257,6 +262,10 @@ class ValidationSteps:
         before = dict.fromkeys(ids, "failed")
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
         return None if problems else tail(normalised(run.output, self.bench.places())), problems
+
+    def _classes(self) -> PatchClasses:
+        prepared = self.prepared
+        return find_classes(prepared.variants, prepared.environment.pythonpath, None)
 
     def _own_release(self) -> Problem | None:
         stated = self.task.environment

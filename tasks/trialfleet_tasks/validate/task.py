@@ -22,6 +22,7 @@ from trialfleet_tasks.contexts import coverage, readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import bench
 from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
+from trialfleet_tasks.validate.product_classes import find_classes
 from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
 from trialfleet_tasks.validate.room import full_disk_named, refuse_full_disk
 from trialfleet_tasks.validate.steps import Say, Untold, ValidationSteps
@@ -72,7 +73,7 @@ def validate_task(
             prepared = replace(prepared, digest=digest([prepared.digest, "untold"]))
         kept = None if fresh else load(prepared.digest, repeats, cache=cache, objects=objects)
         if kept is not None:
-            return _with_contexts(kept, task, objects)
+            return _with_contexts(_classified(kept, prepared, cache=cache, objects=objects), task, objects)
         refuse_full_disk(*disks)
         say("environment")
         ref, source = prepared.environment.ref, prepared.environment.source
@@ -100,8 +101,19 @@ def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validatio
         kept = Validation.model_validate_json(path.read_bytes())
     except ValueError:
         return None
-    whole = all(objects.has(one) for one in (kept.output, kept.must_fail) if one is not None)
+    whole = all(objects.has(one) for one in (kept.output, kept.must_fail, kept.classes) if one is not None)
     return kept if whole and kept.repeats >= repeats else None
+
+
+def _classified(kept: Validation, prepared: Prepared, *, cache: Cache, objects: Objects) -> Validation:
+    """The kept validation with classes of files: by names, without a run, where it has none."""
+    if not kept.holds or kept.classes is not None:
+        return kept
+    classes = find_classes(prepared.variants, prepared.environment.pythonpath, None)
+    put = objects.put(canonical_json(classes))
+    classified = kept.model_copy(update={"classes": put, "rule": classes.rule})
+    save(classified, cache=cache)
+    return classified
 
 
 def save(validation: Validation, *, cache: Cache) -> None:

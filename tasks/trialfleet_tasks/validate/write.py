@@ -10,6 +10,7 @@ from typing import Any, cast
 import yaml
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.task_order import ClassRule
 from trialfleet_ledger.task import Status
 
 _PLAIN = re.compile(r"[A-Za-z][\w./:\[\]+=@<>()-]*")
@@ -17,10 +18,16 @@ _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 def filled_in(
-    text: str, index: int, *, status: Status, fail_to_pass: Sequence[str], pass_to_pass: Sequence[str]
+    text: str,
+    index: int,
+    *,
+    status: Status,
+    fail_to_pass: Sequence[str],
+    pass_to_pass: Sequence[str],
+    classes: ClassRule | None = None,
 ) -> str:
-    """The file's text with three fields of `tasks[index]` set. A field that says so already stays as it is
-    written, and so do all comments and layout outside of the values that change.
+    """The file's text with the fields of `tasks[index]` set, `classes` unless it is None. A field that says so
+    already stays as it is written, and so do all comments and layout outside of the values that change.
 
     Raises `OperatorError` when the task is not written in block style.
     """
@@ -28,6 +35,7 @@ def filled_in(
         "status": status.value,
         "fail_to_pass": list(fail_to_pass),
         "pass_to_pass": list(pass_to_pass),
+        **({"classes": classes} if classes else {}),
     }
     for key, value in fields.items():
         if yaml.safe_load(text)["tasks"][index].get(key, []) != value:

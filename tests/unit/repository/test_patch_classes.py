@@ -81,8 +81,10 @@ def test_what_holds_of_any_classes(
     assert sorted((*split.product, *split.others, *split.left)) == sorted(changed)
     assert changed & production <= split.product.keys()
     for path in split.product.keys() - production:
-        assert path not in scored and not is_below(path, missed)
-        assert is_below(path, folders) and not is_below(path, scored - production)
+        assert path not in scored
+        assert not is_below(path, missed)
+        assert is_below(path, folders)
+        assert not is_below(path, scored - production)
         assert not any(is_below(place, {path}) for place in missed)
     for path in split.left:
         assert path not in production

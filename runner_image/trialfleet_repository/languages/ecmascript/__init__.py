@@ -13,6 +13,7 @@ from trialfleet_repository.languages.ecmascript.preset import (
     make_node_preset,
     tested_package,
 )
+from trialfleet_repository.languages.ecmascript.product import find_javascript_product
 from trialfleet_repository.languages.ecmascript.survey import SURVEY
 from trialfleet_repository.languages.protocol import Language, LockRules, manifests, names_of
 from trialfleet_repository.languages.traces import TraceStyle
@@ -73,6 +74,7 @@ ECMASCRIPT = Language(
         r"|tsconfig[^/]*\.json)\Z"
     ),
     junk=re.compile(r"/node_modules(?:/|\Z)"),
+    product_files=find_javascript_product,
     kind="node",
     preset=make_node_preset,
     find_package=tested_package,

@@ -7,6 +7,7 @@ import re
 from trialfleet_repository.languages.go.module import find_module
 from trialfleet_repository.languages.go.names import NAMES
 from trialfleet_repository.languages.go.preset import make_go_preset
+from trialfleet_repository.languages.go.product import find_go_product
 from trialfleet_repository.languages.go.results import GO_TEST
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
 from trialfleet_repository.languages.survey_traits import SurveyTraits
@@ -31,6 +32,7 @@ GO = Language(
     is_manifest=manifests(r"go\.(?:mod|sum|work|work\.sum)|\.go-version|\.tool-versions"),
     foreign=_FOREIGN,
     harness=re.compile(names_of("go.mod", "go.sum", "go.work", "go.work.sum")),
+    product_files=find_go_product,
     kind="go",
     preset=make_go_preset,
     find_package=find_module,
@@ -53,6 +55,7 @@ GO = Language(
     ),
     names=NAMES,
     takes_packages=True,
+    settings_in_code=False,
     too_old=re.compile(r"(?i)requires go >= [\d.]+ \(running go|maximum (?:supported )?version is [\d.]+"),
     survey=SurveyTraits(
         {".go": "Go"},

@@ -10,6 +10,7 @@ from pathlib import Path
 from trialfleet_repository.languages.jvm.classes import give_classes, give_filters
 from trialfleet_repository.languages.jvm.names import NAMES
 from trialfleet_repository.languages.jvm.preset import make_java_preset
+from trialfleet_repository.languages.jvm.product import find_jvm_product
 from trialfleet_repository.languages.jvm.project import find_project
 from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
@@ -62,6 +63,7 @@ JVM = Language(
         r"|/\.gradle/(?:\d|buildOutputCleanup/|vcs)"
     ),
     product=re.compile(r"(?:[\s\S]*?/)?src/main/(?=(?:java|kotlin)/[\s\S]*\.(?:java|kt)\Z)"),
+    product_files=find_jvm_product,
     kind="java",
     preset=make_java_preset,
     find_package=find_project,
@@ -101,6 +103,7 @@ JVM = Language(
     ),
     class_files=(".java", ".kt", ".groovy", ".scala"),
     names=NAMES,
+    settings_in_code=False,
     too_old=re.compile(
         r"(?i)release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"
         r"|requires Maven version [\d.]+"

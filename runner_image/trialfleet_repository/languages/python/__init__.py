@@ -7,6 +7,7 @@ import re
 from trialfleet_repository.languages.protocol import Language, is_test_path, names_of
 from trialfleet_repository.languages.python.distribution import find_distribution
 from trialfleet_repository.languages.python.names import NAMES
+from trialfleet_repository.languages.python.product import find_python_product
 from trialfleet_repository.languages.python.pytest import PYTEST
 from trialfleet_repository.languages.python.survey import SURVEY
 
@@ -76,6 +77,7 @@ PYTHON = Language(
         r"/(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage|venv|tox))(?:/|\Z)"
         r"|\.py[co]\Z"
     ),
+    product_files=find_python_product,
     kind="python",
     find_package=find_distribution,
     formats=(PYTEST,),

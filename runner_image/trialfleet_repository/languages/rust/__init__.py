@@ -11,6 +11,7 @@ from trialfleet_repository.languages.rust.crates import give_crates
 from trialfleet_repository.languages.rust.libtest import read_libtest
 from trialfleet_repository.languages.rust.names import NAMES
 from trialfleet_repository.languages.rust.preset import make_rust_preset
+from trialfleet_repository.languages.rust.product import find_rust_product
 from trialfleet_repository.languages.rust.workspace import find_workspace
 from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
@@ -40,6 +41,7 @@ RUST = Language(
         + r"|/\.cargo/|\A(?!(?:[\s\S]*/)?src/)(?:[\s\S]*/)?build\.rs\Z"  # src/build.rs is a module
     ),
     junk=re.compile(r"/target/(?:debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|\Z)"),
+    product_files=find_rust_product,
     kind="rust",
     preset=make_rust_preset,
     find_package=find_workspace,
@@ -72,6 +74,7 @@ RUST = Language(
     ),
     names=NAMES,
     takes_packages=True,
+    settings_in_code=False,
     too_old=re.compile(
         r"(?i)rustc [\w.-]+ is not supported by the following package|requires rustc [\d.]+"
         r"|version of Cargo is older than the `\d+` edition|feature `edition\d+` is required"

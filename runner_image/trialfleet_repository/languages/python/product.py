@@ -1,0 +1,117 @@
+"""The modules of a Python product: what its entry points and the modules that a fix changes import."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.languages.manifest_files import file_in, folders_above, toml_of
+from trialfleet_repository.languages.project_files import ProjectFiles, joined_path, reach_files
+
+_DOTTED = re.compile(r"\.{0,9}[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,20}")
+_FACTS = ("scripts", "gui-scripts", "entry-points")
+
+
+def find_python_product(project: ProjectFiles) -> frozenset[str]:
+    modules = _PythonModules(project)
+    return reach_files(modules.entries(), modules.imported_by)
+
+
+class _PythonModules:
+    def __init__(self, project: ProjectFiles) -> None:
+        self.project = project
+        self.sources = frozenset(path for path in project.sources if path.endswith((".py", ".pyi")))
+
+    def entries(self) -> Iterator[str]:
+        """Changed modules with the packages that hold them, and what the project's metadata names."""
+        for path in self.project.changed:
+            if path in self.sources:
+                yield path
+                yield from self._packages_of(path)
+        for name in self._declared():
+            yield from self._modules(name, self.roots)
+
+    def _declared(self) -> Iterator[str]:
+        """Modules that run as scripts, and the package of the project's name."""
+        folders = {place for path in self.project.changed for place in folders_above(path)}
+        for tree in self.project.trees:
+            for folder in sorted(folders):
+                facts = toml_of(tree, file_in(folder, "pyproject.toml"))
+                for table in (mapping(facts.get("project")), mapping(mapping(facts.get("tool")).get("poetry"))):
+                    yield str(table.get("name", "")).replace("-", "_").lower()
+                    yield from (text.partition(":")[0] for name in _FACTS for text in _texts(table.get(name)))
+
+    def imported_by(self, path: str) -> Iterator[str]:
+        """The project's modules that a module imports, or names as a text: many are loaded by their names."""
+        folder = path.rpartition("/")[0] or "."
+        yield from self._packages_of(path)
+        for data in self.project.texts(path):
+            for name in dict.fromkeys(_imports(data)):
+                dots = len(name) - len(name.lstrip("."))
+                above = joined_path(folder, "../" * (dots - 1))
+                roots = self.roots if not dots else (above,) if above else ()
+                yield from self._modules(name[dots:], roots)
+
+    def _modules(self, name: str, roots: Iterable[str]) -> Iterator[str]:
+        if not name.replace(".", "").isidentifier():
+            return
+        place = name.replace(".", "/")
+        for root in roots:
+            for end in (".py", "/__init__.py", ".pyi"):
+                path = file_in(root, place + end)
+                if path in self.sources:
+                    yield path
+
+    def _packages_of(self, path: str) -> Iterator[str]:
+        """`__init__.py` and `__main__.py` of the packages that hold the module."""
+        for folder in list(folders_above(path))[1:]:
+            if file_in(folder, "__init__.py") not in self.sources:
+                return
+            yield from (
+                file for end in ("init", "main") if (file := file_in(folder, f"__{end}__.py")) in self.sources
+            )
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """Folders from which modules are imported: the task's, and those that hold the changed packages."""
+        changed = (path for path in self.project.changed if path in self.sources)
+        return tuple(dict.fromkeys((*self.project.roots, ".", "src", *map(self._root, changed))))
+
+    def _root(self, path: str) -> str:
+        places = list(folders_above(path))[1:]
+        return next((place for place in places if file_in(place, "__init__.py") not in self.sources), places[-1])
+
+
+def _imports(source: bytes) -> Iterator[str]:
+    """Dotted names; each dot in front is a package further up, the first of them the module's own.
+
+    >>> list(_imports(b"import a.b\\nfrom .c import d\\nload('e.f')"))
+    ['a.b', '.c', '.c.d', 'e.f']
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in nodes:
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=module, level=level, names=names):
+                base = "." * level + (module or "")
+                yield from (base,) if module else ()
+                yield from (f"{base}.{alias.name}" if module else base + alias.name for alias in names)
+            case ast.Constant(value=str(text)) if "." in text and _DOTTED.fullmatch(text):
+                yield text
+            case _:
+                pass
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts of a table, or of the tables in it."""
+    for inner in mapping(value).values():
+        for text in (inner, *mapping(inner).values()):
+            if isinstance(text, str):
+                yield text
