@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -190,6 +190,7 @@ def run_tests(
     record: Path | None = None,
     guarded: Sequence[str] = (),
     kept: Path | None = None,
+    wrapper: Callable[[str], Sequence[str]] = lambda _: (),
     followed: bool = False,
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
@@ -197,9 +198,10 @@ def run_tests(
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there is
     removed. `kept`: a folder that becomes HOME if it exists. `tests`: ids or test files. `record`: where the logs
     go instead, out of reach of tests that can write all of `scratch`: a link in a log's place would be followed.
-    `guarded`: paths of modules that must not be imported in the place of the environment's. `followed`: another
-    run may follow in the same sandbox. Setting `stop` ends the run. No tests: nothing is run, for without
-    arguments a test runner would run the whole suite. Raises `SandboxError` when the program could not be started.
+    `wrapper`: words before the command, given HOME as the tests see it. `guarded`: paths of modules that must
+    not be imported in the place of the environment's. `followed`: another run may follow in the same sandbox.
+    Setting `stop` ends the run. No tests: nothing is run, for without arguments a test runner would run the
+    whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
         return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
@@ -226,7 +228,7 @@ def run_tests(
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     ended = sandbox.run(
         Job(
-            argv=suite.call.there(words),
+            argv=(*wrapper(seen[home]), *suite.call.there(words)),
             env=variables(
                 replace(suite, pythonpath=(*([guard.target] if guard else ()), *suite.pythonpath)),
                 environment=seen[suite.environment],

@@ -21,12 +21,14 @@ from tests.support.waiting import wait_until
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records.task_order import PatchClasses
 from trialfleet_ledger.removal import remove
 from trialfleet_ledger.task import Status
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.patch import applied, changes_of
-from trialfleet_repository.trees import unpack
+from trialfleet_repository.patch_classes import split_changes
+from trialfleet_repository.trees import TreeEntry, read_folder, unpack
 from trialfleet_repository.workspace import Template, template_of
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.protocol import Sandbox
@@ -582,3 +584,36 @@ def test_an_interrupted_validation_keeps_what_is_done(shop: Shop) -> None:
     assert "1 of 2 tasks are left: the same command goes on" in stderr
     assert "shop-total  validated" in stdout
     assert "Traceback" not in stderr
+
+
+HELPED = """
+from checks.same import same
+from shop.price import total
+
+def test_total():
+    same(total([1, 2]), 3)
+"""
+
+
+@pytest.mark.needs("bwrap", "strace")
+def test_the_lookups_of_tests_are_recorded(shop: Shop, cache: Cache) -> None:
+    """A helper that they read is no product; a folder that they look for may not be added."""
+    shop.test(HELPED)
+    for tree in ("before", "after"):
+        shop.write(f"{tree}/checks/same.py", "def same(a, b):\n    assert a == b\n")
+        shop.write(f"{tree}/pytest.ini", "[pytest]\npythonpath = extra\n")
+    result = run(shop, cache)
+    assert (result.problems, result.rule) == ((), "lookups")
+    assert result.classes is not None
+    classes = PatchClasses.model_validate_json(Objects(cache.objects).get(result.classes))
+    assert "src/shop/price.py" in classes.production
+    assert classes.used == ("checks/same.py",)
+    assert {"extra", "setup.cfg"}.intersection(classes.missed) == {"extra"}
+    added = {"extra/checks/same.py", "checks/more.py", "src/shop/more.py"}
+    scored = read_folder(shop.root / "before")
+    split = split_changes(dict.fromkeys(added, TreeEntry(b"")), classes, scored)
+    assert (set(split.product), set(split.others), split.left) == (
+        {"src/shop/more.py"},
+        {"checks/more.py"},
+        ("extra/checks/same.py",),
+    )

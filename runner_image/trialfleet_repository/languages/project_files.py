@@ -76,3 +76,7 @@ def joined_path(folder: str, relative: str) -> str | None:
 
 def no_product(_: ProjectFiles) -> frozenset[str]:
     return frozenset()
+
+
+def no_sources(_: str) -> tuple[str, ...]:
+    return ()

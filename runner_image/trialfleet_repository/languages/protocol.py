@@ -14,7 +14,7 @@ from pathlib import Path
 from trialfleet_repository.languages.code_names import NO_NAMES, CodeNames
 from trialfleet_repository.languages.manifest_files import find_root
 from trialfleet_repository.languages.preset import Preset
-from trialfleet_repository.languages.project_files import ProjectFiles, no_product
+from trialfleet_repository.languages.project_files import ProjectFiles, no_product, no_sources
 from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
 from trialfleet_repository.languages.survey_traits import NO_SURVEY, SurveyTraits
 from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
@@ -50,9 +50,10 @@ class Language:
     generated, besides those of every language. `named_test`: paths that only modules of tests have, where
     `is_test_module` includes all code of a folder. `product`: matches the beginning of paths in which the names
     of the folders that follow say nothing about tests. `not_code`: suffixes of files that hold no code.
-    `product_files`: the source files of the product, whose change makes a pass. `harness`: matches paths in lower
-    case, of files that decide how tests are built and run. `junk`: matches by-products of running programs, such
-    as compiled code or installed packages.
+    `product_files`: the source files of the product, whose change makes a pass. `sources_of`: the paths of what a
+    file of a build's output is made of; nothing for other paths. `harness`: matches paths in lower case, of files
+    that decide how tests are built and run. `junk`: matches by-products of running programs, such as compiled code
+    or installed packages.
 
     Environments. `kind`: of `environment.kind`. `preset`: what that kind means for a repository; None: it is
     built in another way. `find_package`: the folder in which the tests of a file's folder are called. `lock`: of
@@ -87,6 +88,7 @@ class Language:
     harness: re.Pattern[str] = NOTHING
     junk: re.Pattern[str] = NOTHING
     product_files: Callable[[ProjectFiles], frozenset[str]] = no_product
+    sources_of: Callable[[str], tuple[str, ...]] = no_sources
     kind: str = ""
     preset: Preset | None = None
     find_package: Callable[[Tree, str], str] = find_root

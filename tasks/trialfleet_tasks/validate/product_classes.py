@@ -22,7 +22,7 @@ from trialfleet_repository.patch import applied
 from trialfleet_repository.trees import ROOT
 from trialfleet_tasks.variants import Variants
 
-MAX_MISSED = 20_000
+MAX_MISSED = 50_000
 
 
 @dataclass(frozen=True)

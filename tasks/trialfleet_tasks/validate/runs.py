@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.tool_environment import compiled, compiled_beside
 from trialfleet_repository.testrun import Suite, TestRun, mounts_of, run_tests, variables
-from trialfleet_repository.trees import TreeEntry, write_changes
+from trialfleet_repository.trees import Tree, TreeEntry, write_changes
 from trialfleet_repository.workspace import Template, clone
 from trialfleet_repository.workspace_scan import Changes
 from trialfleet_sandbox.protocol import Job, Sandbox, inside
+from trialfleet_tasks.validate import lookups
+from trialfleet_tasks.validate.product_classes import PathLookups
 
 _MARK = "trialfleet-file:"
 _NO_FILES: Mapping[str, TreeEntry] = {}
@@ -63,6 +65,7 @@ class TaskRunner:
         extra: Sequence[str] = (),
         seed: int = 0,
         added: Mapping[str, TreeEntry] = _NO_FILES,
+        wrapper: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> TestRun:
         """One run of the tests, from a fresh copy with the `added` files."""
         self.place(fixed=fixed)
@@ -80,6 +83,7 @@ class TaskRunner:
             extra=extra,
             seed=seed,
             kept=kept,
+            wrapper=wrapper,
         )
         home = self.scratch / "home"
         for place in compiled(self.suite.environment):
@@ -91,6 +95,20 @@ class TaskRunner:
             for path in self._beside[fixed]:
                 move_below(beside, path, source=self.workspace)
         return ended
+
+    def run_traced(self, tests: Sequence[str], tree: Tree) -> tuple[TestRun, PathLookups]:
+        """One run at the fixed tree, which is given, and the paths that it looked up. Raises `LookupsUnknown`."""
+        env = {**self.suite.env, **lookups.VARIABLES}
+        suite = replace(self.suite, env=env, timeout_s=lookups.SLOWER * self.suite.timeout_s)
+        ended = replace(self, suite=suite).run(tests, fixed=True, wrapper=lookups.traced)
+        if ended.cases is None:
+            last = ended.output.strip().rpartition("\n")[2][-300:]
+            raise lookups.LookupsUnknown(f"the tests give no results under strace: {last}")
+        seen = inside(
+            self.workspace, mounts_of(suite.environment, self.workspace, self.scratch / "home", self.sandbox)
+        )
+        log = self.scratch / "home" / lookups.LOG
+        return ended, lookups.read_lookups(log, workspace=seen, start=seen, tree=tree)
 
     def calls_alike(self, tests: Sequence[str], others: Sequence[str]) -> bool:
         """Whether a run of these tests, in the tree that is placed now, is also one of the others."""

@@ -9,7 +9,6 @@ from pathlib import PurePosixPath
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records.task_order import PatchClasses
 from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
 from trialfleet_repository.languages import PYTHON, format_named
@@ -36,8 +35,8 @@ from trialfleet_tasks.validate.judge import (
 from trialfleet_tasks.validate.must_fail import PassControl, make_control
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.own_release import own_release
-from trialfleet_tasks.validate.product_classes import find_classes
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName, Validation
+from trialfleet_tasks.validate.record_classes import RecordedClasses, record_classes
 from trialfleet_tasks.validate.runs import TaskRunner
 
 Say = Callable[[str], None]
@@ -89,7 +88,7 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
-        classes = None if problems or self.untold is not None else self._classes()
+        classes = None if problems or self.untold is not None else self._classes(found)
         control = PassControl(None, "none (the task is not valid)") if problems else self._control(found)
         anchor = anchor_for(
             "traceback",
@@ -103,13 +102,13 @@ class ValidationSteps:
             digest=self.prepared.digest,
             status=self._status(found, problems),
             problems=tuple(problems),
-            warnings=(*self._warnings(), *found.warnings),
+            warnings=(*self._warnings(), *found.warnings, *(classes.warnings if classes else ())),
             repeats=self.repeats,
             fail_to_pass=found.fail_to_pass,
             pass_to_pass=found.pass_to_pass,
             output=self.objects.put(output.encode()) if output is not None else None,
-            classes=self.objects.put(canonical_json(classes)) if classes is not None else None,
-            rule=classes.rule if classes is not None else None,
+            classes=classes and self.objects.put(canonical_json(classes.classes)),
+            rule=classes and classes.classes.rule,
             anchor=anchor,
             must_fail=control.test and self.objects.put(canonical_json(control.test)),
             control=control.words,
@@ -263,9 +262,10 @@ class ValidationSteps:
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
         return None if problems else tail(normalised(run.output, self.bench.places())), problems
 
-    def _classes(self) -> PatchClasses:
-        prepared = self.prepared
-        return find_classes(prepared.variants, prepared.environment.pythonpath, None)
+    def _classes(self, found: DiscoveredTests) -> RecordedClasses:
+        ids = (*found.fail_to_pass, *found.pass_to_pass)
+        self.say("recording look-ups, fixed tree")
+        return record_classes(self.prepared, self.bench, ids)
 
     def _own_release(self) -> Problem | None:
         stated = self.task.environment

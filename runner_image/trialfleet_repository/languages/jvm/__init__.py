@@ -10,7 +10,7 @@ from pathlib import Path
 from trialfleet_repository.languages.jvm.classes import give_classes, give_filters
 from trialfleet_repository.languages.jvm.names import NAMES
 from trialfleet_repository.languages.jvm.preset import make_java_preset
-from trialfleet_repository.languages.jvm.product import find_jvm_product
+from trialfleet_repository.languages.jvm.product import find_jvm_product, find_jvm_sources
 from trialfleet_repository.languages.jvm.project import find_project
 from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
@@ -64,6 +64,7 @@ JVM = Language(
     ),
     product=re.compile(r"(?:[\s\S]*?/)?src/main/(?=(?:java|kotlin)/[\s\S]*\.(?:java|kt)\Z)"),
     product_files=find_jvm_product,
+    sources_of=find_jvm_sources,
     kind="java",
     preset=make_java_preset,
     find_package=find_project,

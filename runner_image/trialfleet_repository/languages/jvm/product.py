@@ -20,6 +20,9 @@ _FOR_TESTS = re.compile(rb"<scope>\s{0,99}test\s{0,99}</scope>|<type>\s{0,99}tes
 _PROJECT = re.compile(
     rb"^[ \t]{0,99}(\w{1,99})\b[^\n]{0,99}?\bproject\s{0,9}\(?[^\n\"':]{0,99}[\"']([\w:./-]{1,200})[\"']", re.M
 )
+_OUTPUT = re.compile(
+    r"((?:[\s\S]*?/)?)(?:target/classes|build/(?:classes/(?:java|kotlin)|resources)/main)/([\s\S]+)\Z"
+)
 _BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts")
 
 
@@ -33,6 +36,26 @@ def find_jvm_product(project: ProjectFiles) -> frozenset[str]:
         for path in project.sources
         if (_is_main(path) and modules.module_of(path) in folders)
         or (path.endswith(SUFFIXES) and path.startswith(roots))
+    )
+
+
+def find_jvm_sources(path: str) -> tuple[str, ...]:
+    """Of a compiled class, or of a copied resource.
+
+    >>> find_jvm_sources("core/target/classes/a/B$C.class")
+    ('core/src/main/java/a/B.java', 'core/src/main/kotlin/a/B.kt')
+    >>> find_jvm_sources("build/resources/main/a.properties"), find_jvm_sources("src/main/java/a/B.java")
+    (('src/main/resources/a.properties',), ())
+    """
+    match = _OUTPUT.match(path)
+    if match is None:
+        return ()
+    module, inside = match.groups()
+    if not inside.endswith(".class"):
+        return (f"{module}src/main/resources/{inside}",)
+    name = inside.removesuffix(".class").partition("$")[0]
+    return tuple(
+        f"{module}src/main/{folder}/{name}{end}" for folder, end in (("java", ".java"), ("kotlin", ".kt"))
     )
 
 
