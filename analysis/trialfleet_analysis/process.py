@@ -64,6 +64,19 @@ class CrashCount:
 
 
 @dataclass(frozen=True)
+class UncausedPass:
+    """A passed or forged trial whose tests do not pass by the product's changes alone. `files`: changed files apart from
+    the product's that the tests need, at most those of the record. `unsteady`: no change was needed."""
+
+    trial: str
+    task: str
+    condition: str
+    verdict: Verdict
+    files: tuple[str, ...]
+    unsteady: bool
+
+
+@dataclass(frozen=True)
 class BlockResult:
     """One launch block over all compared cells: balanced, so its plain rate compares with other blocks'."""
 
@@ -173,6 +186,26 @@ def crash_counts(names: Sequence[str], trials: pa.Table) -> tuple[CrashCount, ..
         )
         for n, name in enumerate(names)
     )
+
+
+def uncaused_passes(trials: pa.Table) -> tuple[UncausedPass, ...]:
+    """In launch order, forged ones first; halted conditions included."""
+    columns = ["trial", "task", "condition", "verdict", "needed", "unsteady"]
+    listed = np.array([bool(files) for files in trials.column("needed").to_pylist()], np.bool_)
+    passed = truths(trials, "passed") & (listed | truths(trials, "unsteady"))
+    which = passed | among(trials, "verdict", (Verdict.FORGED,))
+    found = [
+        UncausedPass(
+            row["trial"],
+            row["task"],
+            row["condition"],
+            Verdict(row["verdict"]),
+            tuple(row["needed"] or ()),
+            bool(row["unsteady"]),
+        )
+        for row in some(trials, which).select(columns).to_pylist()
+    ]
+    return tuple(sorted(found, key=lambda one: one.verdict is not Verdict.FORGED))
 
 
 def block_results(used: pa.Table) -> tuple[BlockResult, ...]:

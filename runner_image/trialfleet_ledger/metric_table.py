@@ -78,7 +78,7 @@ METRICS: tuple[Metric, ...] = (
         compared=True,
         plot="folded",
     ),
-    Metric("tests_s", "Test time", "s", "wall clock of the tests", _CLOCK),
+    Metric("tests_s", "Test time", "s", "wall clock of the tests, all scoring runs together", _CLOCK),
     Metric(
         "throttled_s",
         "Throttled by the provider",
@@ -231,7 +231,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("lines_removed", "", "lines", "removed by the patch", _PATCH),
     Metric("overhead_core_s", "", "core s", "core time of everything around agent and tests", _CORE),
     Metric("agent_core_s", "", "core s", "core time of the agent", _CORE),
-    Metric("tests_core_s", "", "core s", "core time of the tests", _CORE),
+    Metric("tests_core_s", "", "core s", "core time of the tests, all scoring runs together", _CORE),
     _preflight("tool_calls", "calls", _LOG),
     _preflight("input_tokens", "tokens", _REQUESTS),
     _preflight("output_tokens", "tokens", _REQUESTS),

@@ -120,9 +120,9 @@ def agrees(run: TestRun) -> bool:
 def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = False) -> Verdict:
     """The verdict of a scored attempt. Only `PASSED` counts as a pass.
 
-    A forged pass is named, no matter why the agent stopped. Otherwise an agent that ran out of time, memory or
-    disk keeps that verdict even if its tests pass; one that ended with an error or ran out of turns or money is
-    judged by its tests alone. One that crashed has failed: what passes without its model is not its work.
+    One that crashed has failed: what passes without its model is not its work. A forged pass is named, no matter
+    why the agent stopped. Otherwise an agent that ran out of time, memory or disk keeps that verdict even if its
+    tests pass; one that ended with an error or ran out of turns or money is judged by its tests alone.
 
     >>> verdict(Stop.ERROR, passed=True, tests_timed_out=False).value
     'passed'
@@ -134,10 +134,10 @@ def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = F
     'forged'
     """
     match stop:
-        case _ if forged:
-            return Verdict.FORGED
         case Stop.CRASHED:
             return Verdict.FAILED
+        case _ if forged:
+            return Verdict.FORGED
         case Stop.TIMEOUT:
             return Verdict.TIMED_OUT
         case Stop.MEMORY | Stop.DISK:

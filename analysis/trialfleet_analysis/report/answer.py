@@ -8,6 +8,7 @@ from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.rates import ConditionResult
 from trialfleet_analysis.report.campaign_report import Outcome, Report
+from trialfleet_analysis.report.causes import forged_sentences
 from trialfleet_analysis.report.cost_sentence import spent
 from trialfleet_analysis.report.crashes import crash_sentences, find_halted_sides
 from trialfleet_analysis.report.declared_result import (
@@ -36,8 +37,8 @@ SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 def answer(report: Report) -> tuple[str, ...]:
     """The decision of the declared contrast; then its size and its cost. Without a declared contrast, every
-    condition, and no test. Last, what crashed agents make of it."""
-    return (*_of_contrast(report), *crash_sentences(report))
+    condition, and no test. Last, what crashed agents and forged passes make of it."""
+    return (*_of_contrast(report), *crash_sentences(report), *forged_sentences(report))
 
 
 def _of_contrast(report: Report) -> tuple[str, ...]:

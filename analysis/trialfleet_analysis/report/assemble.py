@@ -31,6 +31,7 @@ from trialfleet_analysis.process import (
     inline_texts,
     stop_counts,
     typical,
+    uncaused_passes,
     verdict_counts,
 )
 from trialfleet_analysis.rates import bounds, cell_results, compared_tasks, condition_results
@@ -112,6 +113,7 @@ def assemble(
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
         crashes=crash_counts(names, trials),
+        uncaused=uncaused_passes(trials),
         halted_conditions=frame.halted_conditions,
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )

@@ -22,6 +22,7 @@ from trialfleet_analysis.process import (
     InlineText,
     StopCount,
     Typical,
+    UncausedPass,
     VerdictCount,
 )
 from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
@@ -144,6 +145,7 @@ class Report:
     manifest: tuple[ManifestLine, ...]
     below_plan: tuple[BelowPlan, ...] = ()
     crashes: tuple[CrashCount, ...] = ()
+    uncaused: tuple[UncausedPass, ...] = ()
     halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
 

@@ -56,7 +56,8 @@ class TrialRow:
     stopped. With any, the first run that started is missing, regardless of retries. `core_s`: seconds of core time
     for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that cannot be
     (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle says
-    against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
+    against that. `needed`, `unsteady`: as in `Scored`.
+    `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
     attempt.
     """
 
@@ -90,6 +91,8 @@ class TrialRow:
     host: str | None = None
     node: str | None = None
     left_out: tuple[str, ...] = ()
+    needed: tuple[str, ...] | None = None
+    unsteady: bool | None = None
 
     @property
     def first_run_missing(self) -> bool:
@@ -208,6 +211,8 @@ def trial_row(
         host=run.host,
         node=run.node,
         left_out=left_out if scored else (),
+        needed=scored.needed if scored else None,
+        unsteady=scored.unsteady if scored else None,
     )
 
 

@@ -15,7 +15,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 3  # a table of another version is made again, never read
+VERSION = 4  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -92,7 +92,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("prompt_source", WORD, "what the task's text is: failing_test, issue or commit_message"),
     Column("category", WORD, "the category in the task's file", "", "the file has none"),
     Column("difficulty", WORD, "the difficulty in the task's file", "", "the file has none"),
-    Column("verdict", WORD, "passed, failed, timed_out, exhausted or tests_timed_out", "", _LOST),
+    Column("verdict", WORD, "passed, failed, timed_out, exhausted, tests_timed_out or forged", "", _LOST),
     Column("passed", CLAIM, "whether the verdict is `passed`. Null is missing data, never a failure", "", _LOST),
     Column(
         "stop",
@@ -101,7 +101,9 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
         "",
         _LOST,
     ),
-    Column("tests_passed", CLAIM, "whether the tests passed, also after a time-out", "", _LOST),
+    Column("tests_passed", CLAIM, "whether the tests passed, also after a time-out or if forged", "", _LOST),
+    Column("needed", TEXTS, "changed files apart from the product's that the tests need to pass", "", _LOST),
+    Column("unsteady", CLAIM, "whether the tests also passed without any change", "", _LOST),
     Column("missing", TEXT, "why there is no verdict", "", "there is one"),
     Column("abandoned", WORD, "the class of the loss for which the trial was abandoned", "", "it was not"),
     Column("fault", TEXT, "what in its chain or bundle contradicts its outcome", "", "nothing"),

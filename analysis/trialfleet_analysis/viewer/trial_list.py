@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_ledger.metric_table import REPORTED
 from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.verdicts import Verdict
 
-OUTCOMES = ("passed", "failed", "timed_out", "exhausted", "tests_timed_out", "lost", "refused")
+OUTCOMES = (*(verdict.value for verdict in Verdict), "lost", "refused")
 ALWAYS = ("trial", "task", "condition", "rep", "verdict", "stop", "missing")
 DEFAULT = ("losses", "attempts", "turns", "first_edit_turn", "cost_usd", "agent_s")
 METRICS = tuple(metric.name for metric in REPORTED if metric.name in Metrics.model_fields)

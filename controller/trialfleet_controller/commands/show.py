@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger
     from trialfleet_ledger.records.attempt import End, Start
     from trialfleet_ledger.records.outcome import Outcome
+    from trialfleet_ledger.records.verdicts import Scored
 
 PARTS = {
     "prompt": ("system.txt", "prompt.txt"),
@@ -209,9 +210,18 @@ def _verdict(outcome: Outcome) -> str:
         return f"abandoned ({outcome.abandoned.words}) after {outcome.attempts} attempts"
     s = outcome.scored
     again = f", attempt {outcome.attempts}" if outcome.attempts > 1 else ""
-    return (
-        f"{s.verdict} (the agent {_STOPS[s.stop]}, tests {'passed' if s.tests_passed else 'did not pass'}{again})"
-    )
+    tests = f"tests {'passed' if s.tests_passed else 'did not pass'}{_cause(s)}"
+    return f"{s.verdict} (the agent {_STOPS[s.stop]}, {tests}{again})"
+
+
+def _cause(scored: Scored) -> str:
+    """What the tests needed apart from the product's changes."""
+    if scored.unsteady:
+        return ", also without any change"
+    if not scored.needed:
+        return ""
+    files = ", ".join(printable(path) for path in scored.needed)
+    return f", {'by these files alone' if scored.verdict == 'forged' else 'only with'} {files}"
 
 
 def _attempt(attempt: StoredAttempt) -> str:

@@ -29,7 +29,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
-from trialfleet_ledger.records.verdicts import LossClass, Stop
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S
@@ -76,10 +76,10 @@ def _lives(epoch: Epoch | None, age_s: float | None) -> bool:
 @dataclass
 class ConditionStatus:
     """Counts of one condition. `interrupted`: attempts that the operator stopped, by Ctrl-C or `cancel --now`;
-    `lost_attempts`: all other lost ones. `crashed`: measured trials whose agent never began to work. `interim_*`:
-    within the longest prefix of complete blocks alone, because early finishers would bias a rate over everything
-    that has ended. The rate is the mean of the rates of the compared tasks' cells, not the quotient of the two
-    counts: losses are not spread evenly over tasks."""
+    `lost_attempts`: all other lost ones. `crashed`: measured trials whose agent never began to work; `forged`:
+    those with that verdict. `interim_*`: within the longest prefix of complete blocks alone, because early
+    finishers would bias a rate over everything that has ended. The rate is the mean of the rates of the compared
+    tasks' cells, not the quotient of the two counts: losses are not spread evenly over tasks."""
 
     planned: int = 0
     measured: int = 0
@@ -89,6 +89,7 @@ class ConditionStatus:
     lost_attempts: int = 0
     interrupted: int = 0
     crashed: int = 0
+    forged: int = 0
     interim_passed: int = 0
     interim_measured: int = 0
     interim_rate: float | None = None
@@ -255,6 +256,7 @@ def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[Los
     else:
         counts.measured += 1
         counts.crashed += outcome["scored"]["stop"] == Stop.CRASHED
+        counts.forged += outcome["scored"]["verdict"] == Verdict.FORGED
 
 
 def _cell(outcome: dict[str, Any]) -> CellName:

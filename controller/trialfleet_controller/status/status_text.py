@@ -24,6 +24,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *(f"cannot be read: {plain(record)}" for record in status.unreadable),
         *_of_looks(status),
         *_of_agents(status),
+        *_of_forged(status),
         *(["extended after a look"] if status.after_look else []),
         "",
         *_table(status, rates=rates),
@@ -45,6 +46,15 @@ def _of_agents(status: CampaignStatus) -> list[str]:
         + ("; `trialfleet logs` of one shows what it printed" if needs_caution(c.crashed, c.measured) else "")
         for name, c in status.conditions.items()
         if c.crashed
+    ]
+
+
+def _of_forged(status: CampaignStatus) -> list[str]:
+    return [
+        f"{plain(name)}: {c.forged} of {c.measured} measured trials forged a pass, counted as failed; the report "
+        "names them"
+        for name, c in status.conditions.items()
+        if c.forged
     ]
 
 

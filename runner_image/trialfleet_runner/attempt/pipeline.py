@@ -257,15 +257,15 @@ class Attempt:
         core_s = [given for ended in scoring.exits if (given := _given(self.scorer, ended)) is not None]
         self.clock.lap("tests", sum(core_s) if core_s else None)
         self._gather_tests(scoring)
-        cause, ended = scoring.cause, scoring.deciding.run.exit
+        cause = scoring.cause
         scored = self._verdict(
             patch,
             passed=cause.passed,
             tests_timed_out=scoring.deciding.timed_out,
             forged=scoring.forged,
-            tests={"tests_s": round(ended.wall_s, 3), "tests_core_s": ended.core_s},
+            tests=scoring.costs,
         )
-        needed = self._named(scoring.split.others) if cause.needs_others else ()
+        needed = self._named(scoring.split.others) if cause.needs_others and not scoring.is_refuted else ()
         return scored.model_copy(update={"needed": needed, "unsteady": cause.unsteady})
 
     def _named(self, paths: Iterable[str]) -> tuple[str, ...]:

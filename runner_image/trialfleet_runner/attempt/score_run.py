@@ -102,6 +102,15 @@ class ScoringRuns:
     def exits(self) -> list[Exit]:
         return [one.run.exit for one in (*self.runs.values(), *(control.run for control in self.controls))]
 
+    @property
+    def costs(self) -> dict[str, float | None]:
+        """Metrics of all runs together."""
+        core_s = [one.core_s for one in self.exits if one.core_s is not None]
+        return {
+            "tests_s": round(sum(one.wall_s for one in self.exits), 3),
+            "tests_core_s": sum(core_s) if len(core_s) == len(self.exits) else None,
+        }
+
 
 @dataclass(frozen=True)
 class Scorer:
@@ -122,9 +131,9 @@ class Scorer:
         `terminated` if `stop` ended the tests.
         """
         ready = self.ready
-        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes)
-        control = ready.must_fail
-        matter = others_may_matter(split, ready.classes, ready.pristine.manifest.keys())
+        control, known = ready.must_fail, ready.pristine.manifest.keys()
+        split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes, known)
+        matter = others_may_matter(split, ready.classes, known)
         scoring = ScoringRuns({}, split)
         while (step := next_step(scoring.passed, others_matter=matter)) is not None:
             followed = control is not None or has_next(step, scoring.passed, others_matter=matter)

@@ -63,6 +63,8 @@ def _ever_less_of_end(end: End) -> Iterator[End]:
     for name in reversed(Metrics.model_fields):  # which stand there in the order of their importance
         scored = scored.model_copy(update={"metrics": scored.metrics.model_copy(update={name: None})})
         yield end.model_copy(update={"scored": scored})
+    scored = scored.model_copy(update={"needed": ()})
+    yield end.model_copy(update={"scored": scored})
     nothing = Delivery()
     for name in ("files", "targets", "node", "tokenizer", "abstained", "preflight", "reached_model"):
         delivery = scored.delivery.model_copy(update={name: getattr(nothing, name)})

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import MID_RUN, Fate, plan, read, trials, write
+from tests.support.ledgers import MID_RUN, Fate, plan, read, trial_id, trials, write
 from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts, compose
 from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import decided
 from trialfleet_analysis.report.make import make_report
+from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.statistics.comparisons import midp_size
 from trialfleet_ledger.campaign_spec import Primary
@@ -185,6 +186,54 @@ def test_a_halted_condition_is_in_no_rate_and_the_contrast_has_no_answer(tmp_pat
     assert "is halted, and none of its trials is in a rate" in " ".join(made.answer)
     assert made.answer[0].endswith("has no answer: its condition is halted (none).")
     assert (rates["none"].valid, rates["placebo"].valid) == (0, 8)
+
+
+def uncaused(trial: Trial) -> Fate:
+    """In `none` two are forged and one needs a file; in `placebo` one is unsteady."""
+    if trial.condition == "placebo":
+        return Fate(unsteady=True) if (trial.task, trial.rep) == ("b", 4) else Fate()
+    forged = Fate(verdict=Verdict.FORGED, needed=("assertions.py", "data/x.json"))
+    return (
+        {1: forged, 2: forged, 3: Fate(needed=("rates.py",))}.get(trial.rep, Fate())
+        if trial.task == "a"
+        else Fate()
+    )
+
+
+def test_forged_passes_count_as_failed_and_are_named_in_the_answer(tmp_path: Path) -> None:
+    made = read(write(tmp_path, plan(("a", "b"), CONDITIONS, reps=5), uncaused))
+    first, second = (trial_id("demo", "a", "none", rep) for rep in (1, 2))
+    (found,) = [text for text in made.answer if "forged" in text]
+    assert found in {
+        f"Careful: 2 forged trials (none 2: {one}, {other}), counted as failed. Their tests would pass whether or "
+        "not the product is fixed. “How trials ended” lists their files; `trialfleet show CAMPAIGN TRIAL` shows a "
+        "patch."
+        for one, other in ((first, second), (second, first))
+    }
+    passes = {(cell.task, cell.condition): (cell.passes, cell.valid) for cell in made.cells}
+    assert passes["a", "none"] == (3, 5)
+    text = to_markdown(made)
+    for row in (f"| {first} | a | none | forged | assertions.py, data/x.json |", "| no change at all |"):
+        assert row in text
+
+
+def test_passes_with_other_files_and_unsteady_tasks_are_cautions(tmp_path: Path) -> None:
+    made = read(write(tmp_path, plan(("a", "b"), CONDITIONS, reps=5), uncaused))
+    needing = trial_id("demo", "a", "none", 3)
+    assert (
+        f"Read the patches of 1 trial (none 1: {needing}) before relying on the result: the tests pass only with "
+        "changed files that are not the product’s. “How trials ended” lists these files."
+    ) in made.cautions
+    assert (
+        "Task b is unsteady: in 1 trial its tests also passed without any change. They count by their verdict; "
+        "leave the task out of the next campaign, or repair its tests."
+    ) in made.cautions
+
+
+def test_nothing_is_said_of_passes_that_the_product_explains(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    assert made.uncaused == ()
+    assert not [text for text in (*made.answer, *made.cautions) if "forged" in text or "unsteady" in text]
 
 
 def test_losses_that_matter_are_in_the_answer(tmp_path: Path) -> None:

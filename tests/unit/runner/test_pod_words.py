@@ -43,6 +43,8 @@ SCORED = st.builds(
     verdict=st.sampled_from(Verdict),
     stop=st.sampled_from(Stop),
     tests_passed=st.booleans(),
+    needed=st.lists(TEXT, max_size=5).map(tuple),
+    unsteady=st.booleans(),
     metrics=METRICS,
     delivery=DELIVERY,
 )

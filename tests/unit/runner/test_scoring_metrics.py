@@ -44,6 +44,12 @@ def test_passed_needs_passing_tests_and_an_agent_within_its_limits(stop: Stop, p
     assert (got is Verdict.EXHAUSTED) == (stop in {Stop.MEMORY, Stop.DISK})
 
 
+@given(st.sampled_from(Stop), st.booleans(), st.booleans())
+def test_a_forged_pass_is_named_unless_the_agent_never_began(stop: Stop, passed: bool, late: bool) -> None:
+    got = verdict(stop, passed=passed, tests_timed_out=late, forged=True)
+    assert got is (Verdict.FAILED if stop is Stop.CRASHED else Verdict.FORGED)
+
+
 def test_without_an_edit_nothing_is_known() -> None:
     assert set(phases([Step(turn=4, kind="read", path="a")], 9)) == {None}
 

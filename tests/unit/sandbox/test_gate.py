@@ -177,6 +177,24 @@ def test_a_volume_is_full_at_its_share_whatever_lay_there_before(tmp_path: Path)
 # --- looking for it -----------------------------------------------------------------------------------------
 
 
+def test_a_folder_is_emptied_and_no_link_is_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "shm"
+    (tmp_path / "kept").write_text("")
+    (folder / "a/b").mkdir(parents=True)
+    (folder / "a/b/file").write_text("")
+    (folder / "a").chmod(0)
+    (folder / "link").symlink_to(tmp_path)
+    deep = str(folder)
+    for _ in range(1500):  # deeper than recursion goes
+        deep += "/d"
+        os.mkdir(deep)  # noqa: PTH102 - a Path of this depth is slow
+    os.mkfifo(folder / "pipe")
+    supervise.empty(str(folder))
+    assert list(folder.iterdir()) == []
+    assert (tmp_path / "kept").exists()
+    supervise.empty(str(tmp_path / "absent"))
+
+
 def test_looks_for_a_gate_are_soon_at_first_and_rare_on_a_node_that_is_slow() -> None:
     looks, waited = 0, 0.0
     while waited < 60.0:

@@ -162,8 +162,8 @@ def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
 
 
 def test_what_an_agent_wrote_is_freed_and_nothing_beside_it(tmp_path: Path) -> None:
-    """Of a separate volume, everything but the folder that is mounted as /tmp, which is emptied; on one machine the
-    runner's files lie next to it."""
+    """Of a separate volume, everything but the folder that is mounted as /tmp, which is emptied; on one machine
+    the runner's files lie next to it."""
     for name in ("volume", "rest", "one"):
         (tmp_path / name).mkdir()
     apart = Scratch(tmp_path / "rest", tmp_path / "volume", tmp_path / "rest", tmp_path / "rest")

@@ -7,7 +7,7 @@ from functools import partial
 
 from trialfleet_analysis.analysis_plan.analyse import Repeats
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
-from trialfleet_analysis.process import Channel, InlineText, Typical
+from trialfleet_analysis.process import Channel, InlineText, Typical, UncausedPass
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
@@ -185,6 +185,7 @@ def endings(report: Report) -> ReportSection:
         "Only passed counts as a pass. Lost trials have no verdict: they are missing, not failed.",
         _verdicts(report),
         _stops(report),
+        _uncaused(report),
     )
 
 
@@ -204,6 +205,26 @@ def _verdicts(report: Report) -> ReportTable:
         lambda name, verdict: counts.get((name, verdict), 0),
         folded=True,
     )
+
+
+def _uncaused(report: Report) -> ReportTable:
+    return table(
+        "Passes that the product’s changes do not explain",
+        report.uncaused,
+        text("Trial", lambda one: one.trial),
+        text("Task", lambda one: one.task),
+        text("Condition", lambda one: one.condition),
+        text("Ending", lambda one: VERDICTS[one.verdict]),
+        text("Passes with", _explain),
+        lead="Forged trials count as failed; the others count by their verdict. Files are changed files apart "
+        "from the product’s.",
+    )
+
+
+def _explain(one: UncausedPass) -> str:
+    if one.unsteady:
+        return "no change at all"
+    return ", ".join(one.files) or "see tests/scoring.json in its bundle"
 
 
 def _stops(report: Report) -> ReportTable:

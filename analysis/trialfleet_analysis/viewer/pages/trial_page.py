@@ -58,6 +58,7 @@ def chips(record: TrialRecord) -> list[Element]:
         passed = outcome.scored.verdict == "passed"
         found.append(chip(str(outcome.scored.verdict).replace("_", " "), "final" if passed else "failed"))
         found.append(chip(f"agent: {str(outcome.scored.stop).replace('_', ' ')}"))
+        found += [chip("tests also pass without any change", "interim")] if outcome.scored.unsteady else []
     elif outcome is not None:
         found.append(chip(f"abandoned: {outcome.abandoned}", "interim"))
     if record.quarantine is not None:
@@ -66,8 +67,14 @@ def chips(record: TrialRecord) -> list[Element]:
 
 
 def warnings_of(record: TrialRecord) -> Node:
-    """Everything that is wrong with the record or its bundle."""
+    """Everything that is wrong with the record or its bundle, and what a pass rests on apart from the product."""
     said = [notice(f"A record cannot be read: {visible(fault)}", "bad") for fault in record.faults]
+    scored = None if record.outcome is None else record.outcome.scored
+    if scored is not None and scored.needed:
+        files = visible(", ".join(scored.needed))
+        forged = scored.verdict == "forged"
+        words = "Forged: the tests pass by these files alone" if forged else "The tests pass only with these files"
+        said.append(notice(f"{words}, which are not the product’s: {files}", "bad" if forged else "note"))
     if record.quarantine is not None:
         words = "Quarantined: this bundle is missing data and is never counted"
         said.append(notice(f"{words}: {visible(record.quarantine)}", "bad"))

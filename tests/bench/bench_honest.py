@@ -1,0 +1,56 @@
+"""Fixes of validated tasks with honest work around them: the verdict is that of the fix alone, and none is forged.
+
+The shipped tasks whose trees are on package indexes, and those of `$TRIALFLEET_BENCH_TASKS`: task files, separated
+by ":". `$TRIALFLEET_BENCH_HONEST` chooses how many tasks of each file at most.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tests.bench.figure import Figure
+from tests.support.honest_tasks import HonestRow, HonestTask
+from trialfleet_tasks.taskfile import load_task_file
+
+ROOT = Path(__file__).parents[2]
+MOST = int(os.environ.get("TRIALFLEET_BENCH_HONEST", "1000"))
+MORE = [Path(each) for each in os.environ.get("TRIALFLEET_BENCH_TASKS", "").split(":") if each]
+SHIPPED = [*sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml")), ROOT / "examples/shop/task.yaml"]
+PROCESSES = 2
+
+
+def score_task(file: Path, number: int) -> tuple[list[HonestRow], str | None]:
+    """Rows, or why the task could not be scored."""
+    folder = Path(tempfile.mkdtemp(prefix="trialfleet-bench-"))
+    task = HonestTask(folder, given=load_task_file(file).tasks[number])
+    try:
+        return list(task.rows("bench")), None
+    except Exception as error:
+        return [], f"{file.stem} {task.given.id}: {type(error).__name__}: {str(error)[:200]}"
+    finally:
+        shutil.rmtree(task.scratch.parent, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def measure() -> list[Figure]:
+    chosen = [(file, n) for file in (*SHIPPED, *MORE) for n in range(len(load_task_file(file).tasks))[:MOST]]
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        ended = list(pool.map(score_task, *zip(*chosen, strict=True)))
+    rows = [row for some, _ in ended for row in some]
+    for line in [row.title for row in rows if not row.agrees] + [why for _, why in ended if why]:
+        print(line)
+    tasks = len({row.task for row in rows})
+    verdicts = ", ".join(f"{n} {name}" for name, n in Counter(row.verdict for row in rows).most_common())
+    needed = [row.task for row in rows if row.needed]
+    return [
+        Figure("honest changes scored", len(rows), "", note=f"of {tasks} tasks: {verdicts}"),
+        Figure("  whose verdict is not that of the fix alone", sum(not row.agrees for row in rows), "", goal=0),
+        Figure("  forged", sum(row.verdict == "forged" for row in rows), "", goal=0),
+        Figure("  that pass with other files only", len(needed), "", note=", ".join(sorted(set(needed))[:10])),
+        Figure("  tasks that could not be scored", sum(why is not None for _, why in ended), ""),
+    ]
