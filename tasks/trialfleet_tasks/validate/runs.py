@@ -96,11 +96,11 @@ class TaskRunner:
                 move_below(beside, path, source=self.workspace)
         return ended
 
-    def run_traced(self, tests: Sequence[str], tree: Tree) -> tuple[TestRun, PathLookups]:
-        """One run at the fixed tree, which is given, and the paths that it looked up. Raises `LookupsUnknown`."""
+    def run_traced(self, tests: Sequence[str], tree: Tree, *, fixed: bool) -> tuple[TestRun, PathLookups]:
+        """One run at a tree, which is given, and the paths that it looked up. Raises `LookupsUnknown`."""
         env = {**self.suite.env, **lookups.VARIABLES}
         suite = replace(self.suite, env=env, timeout_s=lookups.SLOWER * self.suite.timeout_s)
-        ended = replace(self, suite=suite).run(tests, fixed=True, wrapper=lookups.traced)
+        ended = replace(self, suite=suite).run(tests, fixed=fixed, wrapper=lookups.traced)
         if ended.cases is None:
             last = ended.output.strip().rpartition("\n")[2][-300:]
             raise lookups.LookupsUnknown(f"the tests give no results under strace: {last}")

@@ -264,7 +264,7 @@ class ValidationSteps:
 
     def _classes(self, found: DiscoveredTests) -> RecordedClasses:
         ids = (*found.fail_to_pass, *found.pass_to_pass)
-        self.say("recording look-ups, fixed tree")
+        self.say("recording look-ups")
         return record_classes(self.prepared, self.bench, ids)
 
     def _own_release(self) -> Problem | None:
