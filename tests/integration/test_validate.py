@@ -617,3 +617,38 @@ def test_the_lookups_of_tests_are_recorded(shop: Shop, cache: Cache) -> None:
         {"checks/more.py"},
         ("extra/checks/same.py",),
     )
+
+
+SUPPORTED = """
+from tests.support import expected
+from shop.price import total
+
+def test_total():
+    assert total([1, 2]) == expected()
+
+def test_kept(): ...
+"""
+
+
+@pytest.mark.parametrize("support", ["def expected():\n    return 3\n", "import shop.price as p\np.total = sum\n"])
+def test_support_that_the_fix_changes_is_the_tests_unless_it_is_the_fix(
+    shop: Shop, cache: Cache, support: str
+) -> None:
+    shop.test(SUPPORTED)
+    shop.write("before/tests/support.py", "def expected():\n    return 3\n")
+    shop.write("after/tests/support.py", f"{support}\n\ndef expected():\n    return 3\n")
+    result = run(shop, cache)
+    is_tests = "total" not in support
+    assert (result.problems, result.test_side) == ((), ("tests/support.py",) if is_tests else ())
+    assert result.classes is not None
+    classes = PatchClasses.model_validate_json(Objects(cache.objects).get(result.classes))
+    assert ("tests/support.py" in classes.production) is not is_tests
+    objects = Objects(cache.objects)
+    planned = prepare_task(shop.load(), result, cache=cache, objects=objects, mirrors={}, sandbox=sandbox_of())
+    order = planned.order
+    scored, given = (unpack(objects.get(digest)) for digest in (order.pristine, order.workspace))
+    assert ("tests/support.py" in order.test_files) is is_tests
+    assert ("tests/support.py" in order.travelling_tests) is not is_tests
+    before = (shop.root / "before/tests/support.py").read_bytes()
+    assert (scored["tests/support.py"].data != before) is is_tests
+    assert given["tests/support.py"].data == before
