@@ -131,7 +131,8 @@ class Scorer:
         `terminated` if `stop` ended the tests.
         """
         ready = self.ready
-        control, known = ready.must_fail, ready.pristine.manifest.keys()
+        control = ready.must_fail
+        known = ready.pristine.manifest.keys() if ready.classes else ()
         split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes, known)
         matter = others_may_matter(split, ready.classes, known)
         scoring = ScoringRuns({}, split)
