@@ -6,6 +6,7 @@ import re
 
 from trialfleet_repository.languages.go.module import find_module
 from trialfleet_repository.languages.go.names import NAMES
+from trialfleet_repository.languages.go.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.go.preset import make_go_preset
 from trialfleet_repository.languages.go.results import GO_TEST
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
@@ -52,6 +53,7 @@ GO = Language(
         ),
     ),
     names=NAMES,
+    pass_cautions=PASS_CAUTIONS,
     takes_packages=True,
     too_old=re.compile(r"(?i)requires go >= [\d.]+ \(running go|maximum (?:supported )?version is [\d.]+"),
     survey=SurveyTraits(
