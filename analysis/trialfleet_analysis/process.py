@@ -65,8 +65,8 @@ class CrashCount:
 
 @dataclass(frozen=True)
 class UncausedPass:
-    """A passed or forged trial whose tests do not pass by the product's changes alone. `files`: changed files apart from
-    the product's that the tests need, at most those of the record. `unsteady`: no change was needed."""
+    """A passed or forged trial whose tests do not pass by the product's changes alone. `files`: changed files
+    apart from the product's that the tests need, at most those of the record. `unsteady`: no change was needed."""
 
     trial: str
     task: str

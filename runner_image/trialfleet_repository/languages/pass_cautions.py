@@ -17,8 +17,8 @@ MAX_LINE = 2000  # characters
 
 @dataclass(frozen=True)
 class PassCautions:
-    """Of one language. `patterns`: what a line does, in words -> how it looks. `comment`: how a line begins that is
-    only a comment."""
+    """Of one language. `patterns`: what a line does, in words -> how it looks. `comment`: how one that is only a
+    comment begins."""
 
     patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
     comment: str = "//"

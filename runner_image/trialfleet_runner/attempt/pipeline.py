@@ -36,7 +36,7 @@ from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, st
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
 from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns
 from trialfleet_runner.attempt.scoring_order import changes_in
-from trialfleet_runner.attempt.scoring_record import left_behind, named_files, scoring_record
+from trialfleet_runner.attempt.scoring_record import describe_left, list_files, scoring_record
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed
 from trialfleet_runner.kept_records import keep_patch
@@ -277,7 +277,7 @@ class Attempt:
         return tuple(patch_record.without(self.members.secrets, storable(each)) for each in cautions)
 
     def _named(self, paths: Iterable[str]) -> tuple[str, ...]:
-        return tuple(patch_record.without(self.members.secrets, path) for path in named_files(paths))
+        return tuple(patch_record.without(self.members.secrets, path) for path in list_files(paths))
 
     def _whole_diff(self, patch: Patch) -> str:
         """What is scored: with the provider's keys where the agent had them. Raises `Lost(scoring)` if this runner
@@ -357,7 +357,7 @@ class Attempt:
             self.members.add("tests/must_fail.log", scoring.controls[-1].run.run.output)
             self.members.warnings.append(f"{must_fail.PASSED}: the pass is forged")
         if scoring.split.left:
-            self.members.warnings.append(left_behind(self._named(scoring.split.left), len(scoring.split.left)))
+            self.members.warnings.append(describe_left(self._named(scoring.split.left), len(scoring.split.left)))
 
 
 def _patch_of(raw: bytes | None) -> Patch:
