@@ -77,6 +77,16 @@ class UncausedPass:
 
 
 @dataclass(frozen=True)
+class CautionedPass:
+    """A passed trial whose added lines recognise or end tests. `cautions`: their places, and what they do."""
+
+    trial: str
+    task: str
+    condition: str
+    cautions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BlockResult:
     """One launch block over all compared cells: balanced, so its plain rate compares with other blocks'."""
 
@@ -206,6 +216,16 @@ def uncaused_passes(trials: pa.Table) -> tuple[UncausedPass, ...]:
         for row in some(trials, which).select(columns).to_pylist()
     ]
     return tuple(sorted(found, key=lambda one: one.verdict is not Verdict.FORGED))
+
+
+def cautioned_passes(trials: pa.Table) -> tuple[CautionedPass, ...]:
+    """In launch order; halted conditions included."""
+    listed = np.array([bool(lines) for lines in trials.column("cautions").to_pylist()], np.bool_)
+    rows = some(trials, listed & truths(trials, "passed")).select(["trial", "task", "condition", "cautions"])
+    return tuple(
+        CautionedPass(row["trial"], row["task"], row["condition"], tuple(row["cautions"]))
+        for row in rows.to_pylist()
+    )
 
 
 def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
