@@ -42,6 +42,7 @@ def machine_checks() -> Iterator[DoctorCheck]:
     yield _package("scipy", "pip install 'trialfleet[analysis]'; reports need it", needed=False)
     yield _languages()
     yield from _isolation()
+    yield _lookups()
     yield from space_checks()
 
 
@@ -142,6 +143,17 @@ def _isolation() -> Iterator[DoctorCheck]:
         return
     missing = f"{best.name}, because {wanted.name}: {wanted.missing}"
     yield DoctorCheck("isolation", "warning", f"{missing}. {' '.join(best.warnings)}".strip(), wanted.hint)
+
+
+def _lookups() -> DoctorCheck:
+    """Whether `validate` can record what tests look up."""
+    from trialfleet_tasks.validate.lookups import probe_strace
+
+    problem = probe_strace()
+    if problem is None:
+        return DoctorCheck("look-ups", "ok", "strace records which files tests look for when a task is validated")
+    text = f"{problem}: validated tasks tell test files from the product's by their names alone"
+    return DoctorCheck("look-ups", "warning", text, "apt-get install strace, and permit ptrace")
 
 
 def _company(sandbox: Sandbox) -> Iterator[DoctorCheck]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from posixpath import join, normpath
 
@@ -19,7 +22,8 @@ from trialfleet_tasks.validate.product_classes import PathLookups
 LOG = "lookups.log"  # in HOME
 VARIABLES = {"UV_USE_IO_URING": "0"}  # of libuv: else Node looks up files without system calls
 SLOWER = 3  # the time limit of tests whose look-ups are recorded, by that of others
-_CALLS = "%file,fchdir,clone,clone3,fork,vfork"
+_CALLS = "trace=%file,fchdir,clone,clone3,fork,vfork"
+_OPTIONS = ("-f", "--seccomp-bpf", "-y", "-qq", "-e", "signal=none", "-e", _CALLS)
 MAX_LOG_BYTES = 512 * 2**20
 MAX_LINE_BYTES = 2**16
 MAX_PATHS = 500_000
@@ -39,22 +43,33 @@ class LookupsUnknown(Exception):
 
 
 def refuse_tracing(capabilities: SandboxCapabilities) -> None:
-    """Raises `LookupsUnknown` where strace is missing, or programs run in another container."""
+    """Raises `LookupsUnknown` where programs run in another container, or strace cannot be used."""
     if capabilities.separate_container:
         raise LookupsUnknown("tests run in another container")
-    if strace_program() is None:
-        raise LookupsUnknown("strace is not installed (apt-get install strace)")
+    problem = probe_strace()
+    if problem is not None:
+        raise LookupsUnknown(problem)
 
 
-def strace_program() -> str | None:
-    """Its path, as sandboxes show it."""
-    return shutil.which("strace", path=SYSTEM_PATH)
+@cache
+def probe_strace() -> str | None:
+    """Why strace cannot be used on this machine; None: it works. Runs it once per process."""
+    program = shutil.which("strace", path=SYSTEM_PATH)
+    if program is None:
+        return "strace is not installed"
+    command = (program, *_OPTIONS, "-o", os.devnull, "--", "true")
+    try:
+        done = subprocess.run(command, capture_output=True, env={"PATH": SYSTEM_PATH}, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"strace does not run: {error}"
+    if done.returncode != 0:
+        return f"strace is installed, but: {done.stderr.decode(errors='replace').strip()[-300:]}"
+    return None
 
 
 def traced(home: str) -> tuple[str, ...]:
     """The words before a command whose look-ups are recorded. `home`: as the command sees it."""
-    quiet = ("-qq", "-e", "signal=none")
-    return ("strace", "-f", "--seccomp-bpf", "-y", *quiet, "-e", f"trace={_CALLS}", "-o", f"{home}/{LOG}", "--")
+    return ("strace", *_OPTIONS, "-o", f"{home}/{LOG}", "--")
 
 
 def read_lookups(log: Path, *, workspace: str, start: str, tree: Tree) -> PathLookups:

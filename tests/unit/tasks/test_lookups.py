@@ -121,7 +121,9 @@ def test_tests_in_another_container_are_not_traced() -> None:
         refuse_tracing(SandboxCapabilities(separate_container=True))
 
 
-def test_the_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    lookups.probe_strace.cache_clear()
+    request.addfinalizer(lookups.probe_strace.cache_clear)
     with pytest.raises(LookupsUnknown, match="strace is not installed"):
         refuse_tracing(SandboxCapabilities())
