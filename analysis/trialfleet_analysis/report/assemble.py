@@ -29,6 +29,7 @@ from trialfleet_analysis.process import (
     core_seconds,
     crash_counts,
     inline_texts,
+    provider_end_counts,
     stop_counts,
     typical,
     verdict_counts,
@@ -112,6 +113,7 @@ def assemble(
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
         crashes=crash_counts(names, trials),
+        provider_ends=provider_end_counts(names, trials),
         halted_conditions=frame.halted_conditions,
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )

@@ -20,6 +20,7 @@ from trialfleet_analysis.process import (
     CoreSeconds,
     CrashCount,
     InlineText,
+    ProviderEndCount,
     StopCount,
     Typical,
     VerdictCount,
@@ -144,6 +145,7 @@ class Report:
     manifest: tuple[ManifestLine, ...]
     below_plan: tuple[BelowPlan, ...] = ()
     crashes: tuple[CrashCount, ...] = ()
+    provider_ends: tuple[ProviderEndCount, ...] = ()
     halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
 
