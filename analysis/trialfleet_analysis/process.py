@@ -87,6 +87,16 @@ class CautionedPass:
 
 
 @dataclass(frozen=True)
+class ProviderEndCount:
+    """Measured trials of a condition whose agent ended after a failure of the model's provider that did not count
+    as a loss. `measured`: those whose agent has a model."""
+
+    condition: str
+    ended: int
+    measured: int
+
+
+@dataclass(frozen=True)
 class BlockResult:
     """One launch block over all compared cells: balanced, so its plain rate compares with other blocks'."""
 
@@ -225,6 +235,20 @@ def cautioned_passes(trials: pa.Table) -> tuple[CautionedPass, ...]:
     return tuple(
         CautionedPass(row["trial"], row["task"], row["condition"], tuple(row["cautions"]))
         for row in rows.to_pylist()
+    )
+
+
+def provider_end_counts(names: Sequence[str], trials: pa.Table) -> tuple[ProviderEndCount, ...]:
+    """One per condition, in the order of `names`."""
+    scored = some(trials, among(trials, "verdict", list(Verdict)))
+    ended, not_so, of = (
+        truths(scored, "provider_gave_up"),
+        denied(scored, "provider_gave_up"),
+        codes(scored, "condition", names),
+    )
+    return tuple(
+        ProviderEndCount(name, int(ended[of == n].sum()), int((ended | not_so)[of == n].sum()))
+        for n, name in enumerate(names)
     )
 
 

@@ -27,8 +27,7 @@ from trialfleet_ledger.store.protocol import Store
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import unpack
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.registry import list_workspace_scripts
-from trialfleet_runner.agents.workspace_settings import deliverable_files
+from trialfleet_runner.agents.registry import list_left_out, list_workspace_scripts
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root
@@ -89,7 +88,7 @@ def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
         if cell.condition.files is not None
     }
     for name, kind, files in sorted(given):
-        _, left_out = deliverable_files(kind, {path: one.data for path, one in unpack(objects.get(files)).items()})
+        left_out = list_left_out(kind, {path: one.data for path, one in unpack(objects.get(files)).items()})
         if left_out:
             yield (
                 f"conditions.{name}: left out of what {kind} gets, since no campaign may choose it: "

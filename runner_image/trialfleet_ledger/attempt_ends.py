@@ -28,6 +28,7 @@ class EndEvent(StrEnum):
     TOLD_TO_STOP = "the runner is told to stop while the agent runs"
     OPERATOR_STOP = "the operator stops the controller"
     NO_REQUEST = "the agent needs a model and sent no request"
+    OTHER_TEXT = "text of another condition was in a request"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ END_RULES: dict[EndEvent, EndRule] = {
     EndEvent.TOLD_TO_STOP: EndRule("the runner", LossClass.TERMINATED, causes=("stopped",)),
     EndEvent.OPERATOR_STOP: EndRule("controller", LossClass.INTERRUPTED),
     EndEvent.NO_REQUEST: EndRule("gateway", None),
+    EndEvent.OTHER_TEXT: EndRule("gateway", LossClass.CONTAMINATED),
 }
 
 Cause = Literal["itself", "timeout", "memory", "disk", "stopped"]

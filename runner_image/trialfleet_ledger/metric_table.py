@@ -176,6 +176,14 @@ METRICS: tuple[Metric, ...] = (
         "the trial was lost, or its condition has no MCP server",
     ),
     Metric(
+        "provider_gave_up",
+        "Ended after a failure of the provider",
+        "",
+        "whether the last request for the planned model failed by the provider",
+        _GATEWAY,
+        "the trial was lost, or its agent has no model",
+    ),
+    Metric(
         "predicted_hit",
         "A predicted file is one that the fix changes",
         "",

@@ -54,6 +54,7 @@ def read_price(model: str, entry: Mapping[str, Any]) -> Price | None:
         cache_write=sent if written is None else written,
         cache_write_1h=hour or written or sent,
         long_prompt=_long_prompt(entry),
+        window=_window(entry),
         tiers={tier: round(factor, 6) for tier, factor in tiers.items()},
     )
 
@@ -66,6 +67,11 @@ def _long_prompt(entry: Mapping[str, Any]) -> LongPrompt | None:
             if sent is not None and output is not None:
                 return LongPrompt(above=int(found[1]) * 1000, input=sent, output=output)
     return None
+
+
+def _window(entry: Mapping[str, Any]) -> int | None:
+    tokens = entry.get("max_input_tokens")
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 
 def _usd(entry: Mapping[str, Any], name: str) -> float | None:

@@ -16,6 +16,7 @@ from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.token_usage import TokenUsage
 
 PRICE_LIST = Path(__file__).with_name("price_list.json")
+REQUEST_TOKENS = 200_000  # of the largest request, where the model's window is not known
 STANDARD_TIERS = frozenset({"auto", "default", "standard", "standard_only"})  # service tiers at the list's price
 
 
@@ -38,6 +39,7 @@ class Price(Frozen):
     cache_write: float
     cache_write_1h: float
     long_prompt: LongPrompt | None = None
+    window: int | None = Field(default=None, gt=0)  # tokens that a prompt may have; None: not known
     tiers: dict[str, float] = Field(default_factory=dict[str, float])
 
     def tier_price(self, tier: str | None) -> Price | None:
@@ -139,3 +141,19 @@ def price_of(model: str, overrides: Mapping[str, Price]) -> Price | None:
 def own_prices(spec: AgentSpec) -> dict[str, Price]:
     """Model -> price, of the agent's options."""
     return TypeAdapter(dict[str, Price]).validate_python(spec.options.get("prices") or {})
+
+
+def largest_request(spec: AgentSpec, chosen: int | None) -> int:
+    """Tokens of the largest request that is passed on: as chosen, else the model's window, else 200,000.
+
+    >>> largest_request(AgentSpec(kind="claude-code", model="claude-sonnet-4-5"), None)
+    200000
+    >>> largest_request(AgentSpec(kind="claude-code", model="claude-sonnet-4-5[1m]"), None)
+    1000000
+    """
+    if chosen is not None or spec.model is None:
+        return chosen or REQUEST_TOKENS
+    if spec.model.endswith("[1m]"):
+        return 1_000_000
+    price = price_of(spec.model, own_prices(spec))
+    return (price and price.window) or REQUEST_TOKENS

@@ -169,12 +169,12 @@ def hidden(ran: Ran) -> None:
         assert secret not in ran.left.errors
 
 
-def test_bait_that_does_reach_the_model_is_a_loss_that_halts(attempts: Attempts) -> None:
+def test_bait_that_does_reach_the_model_is_a_loss(attempts: Attempts) -> None:
     """The control of the tests above: the same bait, without the namespace that hid it."""
     ran = attempts.run([Say("Done.")], isolation="subreaper")
     loss = lost(ran)
     assert PARENT_BAIT in ran.main[0].strings
-    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.NONE)
     assert str(attempts.lab.scratch.parent / "CLAUDE.md") in loss.message
     assert (loss.agent_started, loss.patched, ran.left.patch) == (True, False, None)
     assert PARENT_BAIT in ran.left.bundle.files["gateway/model.jsonl"].decode()
@@ -203,7 +203,7 @@ def test_another_contexts_text_is_contamination_wherever_it_comes_from(attempts:
         return
     assert ROOT_LINE in ran.main[2].strings
     loss = lost(ran)
-    assert (loss.loss, loss.halt, loss.patched) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN, False)
+    assert (loss.loss, loss.halt, loss.patched) == (LossClass.CONTAMINATED, HaltScope.NONE, False)
     assert loss.message == "reached the model undeclared: context flat, context tree"
     assert scored(attempts.run(script, "flat_llm", isolation=isolation, env=env)).verdict is Verdict.FAILED
 
@@ -215,7 +215,7 @@ def test_a_hook_that_pushes_another_tree_than_was_planned_is_contamination(attem
     ran = attempts.run(repair(), "hooked", composed=other, forbidden=planned)
     assert RIVAL_LINE in ran.main[1].strings
     loss = lost(ran)
-    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.NONE)
     assert loss.message == "reached the model undeclared: context rival"
     assert scored(attempts.run(repair(), "hooked", composed=other)).verdict is Verdict.PASSED
 
@@ -267,8 +267,8 @@ def test_a_time_out_is_scored_and_keeps_what_was_counted(attempts: Attempts) -> 
             break
     end, claimed = scored(ran), ran.claimed()
     assert (end.verdict, end.stop, end.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
-    # the answer that was cut had announced 10 and 1 when it began
-    assert (end.metrics.turns, end.metrics.input_tokens, end.metrics.output_tokens) == (2, 160, 51)
+    # the answer that was cut is a turn, and had announced 10 and 1 when it began
+    assert (end.metrics.turns, end.metrics.input_tokens, end.metrics.output_tokens) == (3, 160, 51)
     assert (claimed.turns, claimed.tool_calls, claimed.input_tokens) == (2, 2, 150)
     assert end.metrics.first_edit_turn == 2
     assert b'"subtype":"init"' in ran.live()
@@ -353,16 +353,17 @@ def test_a_program_that_is_killed_by_itself_is_scored(attempts: Attempts) -> Non
     assert (end.metrics.turns, end.metrics.tool_calls, end.metrics.cost_usd) == (3, 3, report(ran)["cost_usd"])
 
 
-def test_a_program_that_the_provider_left_and_that_then_dies_is_lost(attempts: Attempts) -> None:
-    """While the program waits to ask again, something kills it: nobody can say what it would have done."""
+def test_a_program_that_dies_while_the_provider_fails_for_seconds_has_a_verdict_that_says_so(
+    attempts: Attempts,
+) -> None:
+    """An agent can kill its own program, and provoke a refusal first: that is no outage."""
     for nap in (3, 12, 25):  # a busy machine may not have come to the first refusal after three seconds
         killer = bash(f"(sleep {nap}; kill -9 $PPID) >/dev/null 2>&1 & true")
         ran = attempts.run([Say("", (killer,)), *[Fail(529, "overloaded_error", retry_after="30")] * 3])
         if report(ran)["error_count"]:
             break
-    loss = lost(ran)
-    assert (loss.loss, loss.halt) == (LossClass.PROVIDER, HaltScope.NONE)
-    assert "529" in loss.message
+    end = scored(ran)
+    assert (end.verdict, end.metrics.provider_gave_up) == (Verdict.FAILED, True)
 
 
 def report(ran: Ran) -> dict[str, Any]:

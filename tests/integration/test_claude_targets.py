@@ -17,7 +17,7 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.condition_order import Channel, InlineSource, InlineSpec
 from trialfleet_ledger.records.measurements import Coverage, PreflightResult
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction
-from trialfleet_ledger.records.verdicts import LossClass, Scored, Stop, Verdict
+from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
 from trialfleet_runner.context.naming import naming
 from trialfleet_runner.context.texts import render
 
@@ -244,13 +244,12 @@ def test_a_preflight_in_the_other_sandboxes(attempts: Attempts, isolation: str) 
     assert end.delivery.reached_model == {"inline": True}
 
 
-def test_a_preflight_that_the_provider_left_is_a_loss(attempts: Attempts) -> None:
-    """What it would have said is not known: the trial is tried again, and never counted without."""
+def test_a_preflight_that_the_provider_left_for_seconds_is_a_verdict_that_says_so(attempts: Attempts) -> None:
+    """An agent could bring about some failures: only an outage that our own requests meet is a loss."""
     failing = [Fail(529, "overloaded_error")] * 12
     ran = attempts.run([Say("", (read(),)), *failing], "preflight", told=POINTED, options={"max_retries": 1})
-    loss = ran.left.end.loss
-    assert loss is not None
-    assert (loss.loss, loss.agent_started, ran.left.patch) == (LossClass.PROVIDER, True, None)
+    end = scored(ran)
+    assert (end.verdict, end.metrics.provider_gave_up) == (Verdict.FAILED, True)
 
 
 def test_a_preflight_is_kept_to_its_rules(attempts: Attempts) -> None:

@@ -13,7 +13,7 @@ from tests.support.agents import agent_setup
 from tests.support.attempts import Lab
 from tests.support.scripted_messages import ScriptedMessages, Usage
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_repository.testrun import mounts_of
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
@@ -101,17 +101,24 @@ urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode()
 
 
 @pytest.mark.needs("bwrap")
-def test_a_program_that_asks_another_model_halts_its_campaign(tmp_path: Path, provider: ScriptedMessages) -> None:
+def test_a_program_that_asks_another_model_never_began(tmp_path: Path, provider: ScriptedMessages) -> None:
     tmp_path.chmod(0o755)
     lab = Lab(tmp_path)
     options = {"argv": ["python", "-I", "-c", OTHER_MODEL], "needs_model": True}
     spec = AgentSpec(kind="command", model="claude-sonnet-4-6", timeout_s=60, options=options)
     provider.play()
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-key"}
-    loss = lab.run(lab.grants(spec), env=env).end.loss
-    assert loss is not None
-    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
-    assert loss.message == "the agent asked for the model claude-haiku-4-5, not for claude-sonnet-4-6 as planned"
+    ran = lab.run(lab.grants(spec), env=env)
+    assert ran.end.scored is not None
+    assert ran.end.scored.stop is Stop.CRASHED
+    assert provider.requests == []
+    words = (
+        "the agent asked for claude-haiku-4-5, but the plan has claude-sonnet-4-6: such requests are answered 404"
+    )
+    assert words in ran.bundle.manifest.warnings
+    permitted = spec.model_copy(update={"options": {**options, "side_models": ("claude-haiku-*",)}})
+    lab.run(lab.grants(permitted, attempt=2), env=env)
+    assert len(provider.requests) == 1, "the control"
 
 
 REQUEST = """

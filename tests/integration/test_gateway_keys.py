@@ -41,7 +41,15 @@ class _Echo(BaseHTTPRequestHandler):
         self.send_header("x-request-id", f"for {KEY}")
         self.end_headers()
         start = b"data: " if kind == "text/event-stream" else b""
-        for byte in start + json.dumps({"type": "ping", "echo": f"<{KEY}>"}).encode() + b"\n\n":
+        whole = {
+            "type": "message",
+            "content": [],
+            "choices": [],
+            "output": [],
+            "candidates": [{"finishReason": "STOP"}],
+        }
+        answer = {"type": "ping"} if start else whole  # an answer that is none does not pass
+        for byte in start + json.dumps({**answer, "echo": f"<{KEY}>"}).encode() + b"\n\n":
             self.wfile.write(bytes([byte]))
             self.wfile.flush()
 

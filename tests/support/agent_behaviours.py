@@ -9,6 +9,7 @@ import http.client
 import json
 import random
 import threading
+from base64 import b64encode
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.scripted_messages import Server
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Loss
 from trialfleet_runner.agents.registry import KINDS
 from trialfleet_runner.agents.registry import agent as registered
@@ -44,6 +46,14 @@ OUTPUT = (
     b"\xff\xfe\x00\n" * 50,
     b"out of memory, killed, evicted\n",
 )
+
+
+_TOOLS: dict[str, dict[str, Any]] = {
+    PATHS[0]: {"tools": [{"name": "t", "input_schema": {}}]},
+    PATHS[1]: {"tools": [{"type": "function", "function": {"name": "t"}}]},
+    PATHS[2]: {"tools": [{"type": "function", "name": "t"}]},
+    PATHS[3]: {"tools": [{"functionDeclarations": [{"name": "t"}]}]},
+}
 
 
 @dataclass(frozen=True)
@@ -84,13 +94,18 @@ def _call(draw: random.Random) -> Call:
     if draw.random() < 0.15:
         return Call("GET", draw.choice(("/v1/models", "/v1/models/x", "/metrics")), b"", headers, hang_up=False)
     path, text = draw.choice(PATHS), draw.choice(WORDS)
-    body: dict[str, Any] = {"model": draw.choice((MODEL, MODEL, MODEL, "claude-nope", ""))}
-    body |= {"max_tokens": 20, "messages": [{"role": "user", "content": text}], "input": text}
-    body["contents"] = [{"role": "user", "parts": [{"text": text}]}]
-    if body["model"] == MODEL and draw.random() < 0.5:
-        body["tools"] = [{"name": "t", "type": "custom" if path == PATHS[0] else "function"}]
-    if path == PATHS[3]:
-        body.pop("tools", None)
+    body: dict[str, Any] = {
+        PATHS[0]: {"max_tokens": 20, "messages": [{"role": "user", "content": text}]},
+        PATHS[1]: {"messages": [{"role": "user", "content": text}]},
+        PATHS[2]: {"input": text},
+        PATHS[3]: {"contents": [{"role": "user", "parts": [{"text": text}]}]},
+    }[path]
+    if path != PATHS[3]:
+        body |= {"model": draw.choice((MODEL, MODEL, MODEL, "claude-nope", "")), "stream": draw.random() < 0.2}
+    if draw.random() < 0.5:
+        body |= _TOOLS[path]
+    if draw.random() < 0.1:
+        body |= draw.choice(({"n": 100}, {"Tools": []}, {"mcp_servers": [{"url": "http://x"}]}))
     data = json.dumps(body).encode() if draw.random() < 0.9 else draw.randbytes(30)
     return Call("POST", path, data, headers, hang_up=draw.random() < 0.1)
 
@@ -99,7 +114,7 @@ def loss_of(behaviour: Behaviour, provider: str, folder: Path) -> Loss | None:
     """What the runner makes of the behaviour, by its own parts; None: a verdict."""
     upstream = Upstream(provider, "sk-the-real-key")
     probe = ProviderProbe(upstream, delays_s=(0.0, 0.0, 0.0))
-    with Gateway(upstream, record=folder, model=MODEL, probe=probe) as gateway:
+    with Gateway(upstream, record=folder, model=MODEL, side_models=(), probe=probe) as gateway:
         for call in behaviour.calls:
             with suppress(OSError, http.client.HTTPException):
                 _send(gateway, call)
@@ -124,6 +139,38 @@ def _send(gateway: Gateway, call: Call) -> None:
             connection.getresponse().read()
     finally:
         connection.close()
+
+
+_ACT = """
+import base64, http.client, json, os, sys
+from urllib.parse import urlsplit
+calls, out, err, code, signal = json.load(open(os.path.join(os.environ["HOME"], "behaviour.json")))
+host = urlsplit(os.environ["ANTHROPIC_BASE_URL"]).netloc
+for method, path, body, headers, hang_up in calls:
+    try:
+        connection = http.client.HTTPConnection(host, timeout=30)
+        headers["x-api-key"] = os.environ["ANTHROPIC_API_KEY"]
+        connection.request(method, path, base64.b64decode(body), headers)
+        if not hang_up:
+            connection.getresponse().read()
+        connection.close()
+    except (OSError, http.client.HTTPException):
+        pass
+os.write(1, base64.b64decode(out))
+os.write(2, base64.b64decode(err))
+os.kill(os.getpid(), signal) if signal else os._exit(code)
+"""
+
+
+def acting_agent(behaviour: Behaviour, signal: int = 0) -> AgentSpec:
+    """A program that behaves so. `signal`: that ends it in place of its exit code; 0: none."""
+    calls = [
+        (one.method, one.path, b64encode(one.body).decode(), one.headers, one.hang_up) for one in behaviour.calls
+    ]
+    streams = [b64encode(stream).decode() for stream in (behaviour.stdout, behaviour.stderr)]
+    told = json.dumps([calls, *streams, behaviour.ended.code, signal])
+    options = {"argv": ["python", "-I", "-c", _ACT], "needs_model": True, "files": {"behaviour.json": told}}
+    return AgentSpec(kind="command", model=MODEL, timeout_s=60, options=options)
 
 
 @contextmanager

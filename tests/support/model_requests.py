@@ -195,7 +195,38 @@ _GOOGLE_TOOLS = (
 _GOOGLE_FILE = {"fileData": {"fileUri": "https://x"}}
 _INLINE = {"inlineData": {"mimeType": "image/png", "data": "iVBO"}}
 
+_PDF, _AT = {"filename": "f.pdf", "file_data": "data:application/pdf;base64,JVBE"}, "https://x/f.pdf"
+
+
+def _base64(kind: str, data: str) -> Json:
+    return {"type": kind, "source": {"type": "base64", "media_type": "image/png", "data": data}}
+
+
+# Addresses in the place of data: gateways in front of a provider fetch them.
+_AS_DATA = [
+    Hosted(
+        CHAT,
+        _said(CHAT, {"type": "file", "file": {**_PDF, "file_data": _AT}}),
+        _said(CHAT, {"type": "file", "file": _PDF}),
+    ),
+    Hosted(
+        RESPONSES,
+        _said(RESPONSES, {"type": "input_file", **_PDF, "file_data": _AT}),
+        _said(RESPONSES, {"type": "input_file", **_PDF}),
+    ),
+    *(
+        Hosted(MESSAGES, _said(MESSAGES, _base64(kind, _AT)), _said(MESSAGES, _base64(kind, "iVBO")))
+        for kind in ("image", "document")
+    ),
+    Hosted(
+        GEMINI,
+        _said(GEMINI, {"inlineData": {"mimeType": "image/png", "data": "gs://b/x"}}),
+        _said(GEMINI, _INLINE),
+    ),
+]
+
 HOSTED: list[Hosted] = [
+    *_AS_DATA,
     *(
         Hosted(MESSAGES, {"tools": [{"type": kind, "name": "t"}]}, {"tools": [{"name": "t"}]})
         for kind in _CLAUDE_TOOLS

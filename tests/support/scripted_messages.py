@@ -56,6 +56,7 @@ class Fail:
     kind: str = "api_error"
     message: str = "scripted"
     retry_after: str | None = None
+    token_limit: str | None = None  # a minute, as OpenAI's header says it
     details: tuple[dict[str, Any], ...] = ()  # of Google's errors
 
 
@@ -220,6 +221,8 @@ class ScriptedHandler(BaseHTTPRequestHandler):
                 self.close_connection = True
 
     def refuse(self, reply: Fail) -> None:
+        if reply.token_limit is not None:
+            self.extra = {**self.extra, "x-ratelimit-limit-tokens": reply.token_limit}
         self._json(reply.status, self.error(reply), retry_after=reply.retry_after)
 
     def _opening(self, text: str, request: Request, number: int) -> list[bytes]:

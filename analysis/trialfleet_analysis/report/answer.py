@@ -31,14 +31,21 @@ from trialfleet_analysis.report.figures import (
 )
 from trialfleet_analysis.report.halving_answer import halving_answer
 from trialfleet_analysis.report.trend_answer import trend_answer
+from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 
 def answer(report: Report) -> tuple[str, ...]:
     """The decision of the declared contrast; then its size and its cost. Without a declared contrast, every
-    condition, and no test. Last, what crashed agents and forged passes make of it."""
-    return (*_of_contrast(report), *crash_sentences(report), *forged_sentences(report))
+    condition, and no test. Last, what crashed agents, forged passes, losses and failures of the provider make of
+    it."""
+    return (
+        *_of_contrast(report),
+        *crash_sentences(report),
+        *forged_sentences(report),
+        *unequal_end_sentences(report),
+    )
 
 
 def _of_contrast(report: Report) -> tuple[str, ...]:

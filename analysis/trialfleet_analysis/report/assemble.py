@@ -30,6 +30,7 @@ from trialfleet_analysis.process import (
     core_seconds,
     crash_counts,
     inline_texts,
+    provider_end_counts,
     stop_counts,
     typical,
     uncaused_passes,
@@ -116,6 +117,7 @@ def assemble(
         crashes=crash_counts(names, trials),
         uncaused=uncaused_passes(trials),
         cautioned=cautioned_passes(trials),
+        provider_ends=provider_end_counts(names, trials),
         halted_conditions=frame.halted_conditions,
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )

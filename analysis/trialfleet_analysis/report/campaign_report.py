@@ -21,6 +21,7 @@ from trialfleet_analysis.process import (
     CoreSeconds,
     CrashCount,
     InlineText,
+    ProviderEndCount,
     StopCount,
     Typical,
     UncausedPass,
@@ -148,6 +149,7 @@ class Report:
     crashes: tuple[CrashCount, ...] = ()
     uncaused: tuple[UncausedPass, ...] = ()
     cautioned: tuple[CautionedPass, ...] = ()
+    provider_ends: tuple[ProviderEndCount, ...] = ()
     halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
 

@@ -274,9 +274,6 @@ def _losses(report: Report) -> Iterator[str]:
             f"In {plural(missing, 'trial')} the first run that started was lost, or there is no verdict. "
             "The bounds next to each rate show how far that could move it."
         )
-    test = report.analysis.loss_test.test
-    if test.p_value is not None and test.p_value < SUSPICIOUS:
-        yield f"Conditions lost first runs unequally often ({p_value(test.p_value)}): that may favour one of them."
     stops = report.operator_stops
     if stops.test.p_value is not None and stops.test.p_value < SUSPICIOUS:
         shares = ", ".join(

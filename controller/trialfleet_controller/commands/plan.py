@@ -14,6 +14,7 @@ from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.prices import largest_request
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
 from trialfleet_ledger.trial_order import Planned, trials
@@ -131,6 +132,14 @@ def _warn_of_store(store: Store, where: str) -> None:
         click.echo(f"{said}\n  way out: {error.hint}; --offline skips this check", err=True)
 
 
+def _request_limits(made: Plan) -> Iterator[str]:
+    """The largest request that is passed on to each model."""
+    chosen = made.limits.request_tokens
+    for spec in {spec.model: spec for spec in made.agent_specs if spec.model is not None}.values():
+        tokens = largest_request(spec, chosen)
+        yield f"request     at most {tokens:,} tokens to {spec.model}; four at a time in an attempt"
+
+
 def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, extend: int | None) -> None:
     cells = len(made.cells)
     click.echo(f"campaign    {made.campaign} (seed {made.seed})")
@@ -140,7 +149,7 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
     click.echo(f"trials      {cells} cells × {reps} reps = {cells * reps}")
     click.echo(f"at once     {_width(made, reps)}")
-    for line in _declared(made):
+    for line in (*_request_limits(made), *_declared(made)):
         click.echo(line)
     if made.limits.cost_usd is not None:
         click.echo(f"cost limit  {cells * reps * made.limits.cost_usd:g} USD, not counting lost attempts")

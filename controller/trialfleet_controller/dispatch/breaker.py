@@ -66,14 +66,18 @@ class Health:
     """Harness losses since the last verdict: of each task, over all its conditions, and of the campaign.
 
     A task whose attempts are lost `task_limit` times in a row is broken, in all conditions; a campaign that loses
-    `campaign_limit` in a row over at least two tasks is.
+    `campaign_limit` in a row over at least two tasks is. `contaminated`: tasks in which something
+    undeclared reached the model, whatever was measured since: one may be an agent's doing, two halt the campaign.
     """
 
     task_limit: int = 5
     campaign_limit: int = 10
     by_task: dict[str, int] = field(default_factory=dict[str, int])
+    contaminated: frozenset[str] = frozenset()
 
     def lost(self, task: str, loss: Loss) -> Health:
+        if loss.loss is LossClass.CONTAMINATED:
+            return replace(self, contaminated=self.contaminated | {task})
         if loss.loss not in HARNESS or loss.by_patch:
             return self
         return replace(self, by_task={**self.by_task, task: self.by_task.get(task, 0) + 1})
@@ -185,7 +189,11 @@ class ProviderHealth:
 
     def scope(self, task: str, loss: Loss) -> HaltScope:
         """What the loss halts: by itself, or together with earlier losses."""
-        return loss.halt if loss.halt is not HaltScope.NONE else self.health.verdict(task)
+        if loss.halt is not HaltScope.NONE:
+            return loss.halt
+        if loss.loss is LossClass.CONTAMINATED and len(self.health.contaminated) > 1:
+            return HaltScope.CAMPAIGN
+        return self.health.verdict(task)
 
     def resized(self, width: int) -> ProviderHealth:
         return replace(self, breaker=self.breaker.resized(width))

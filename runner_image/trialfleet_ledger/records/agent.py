@@ -17,6 +17,7 @@ class AttemptTimes(Frozen):
 
     cpu: Annotated[float, Field(gt=0, le=10_000)] = 1
     inodes: Annotated[int, Field(gt=0, le=2**40)] = 1_000_000  # files and folders that an agent may add
+    request_tokens: Annotated[int, Field(gt=0, le=2**40)] | None = None  # of the largest request; None: the window
     setup_timeout_s: Seconds = 600
     tests_timeout_s: Seconds = 300
     stop_grace_s: Annotated[float, Field(ge=0, le=86_400)] = 5

@@ -61,6 +61,7 @@ class Metrics(Frozen):
     predicted_hit: bool | None = None
     skill_opened: bool | None = None
     mcp_called: bool | None = None
+    provider_gave_up: bool | None = None
     preflight_hit: bool | None = None
     preflight_turns: int | None = None
     preflight_tool_calls: int | None = None

@@ -40,6 +40,7 @@ class CommandOptions(Frozen):
     model_ids: dict[str, str] = Field(default_factory=dict)  # names as asked for -> the provider's
     prices: dict[str, Price] = Field(default_factory=dict)  # of models that the built-in list lacks
     fields: tuple[str, ...] = ()  # of requests, that the gateway passes on although its lists lack them
+    side_models: tuple[str, ...] = ()  # patterns of models that it passes on in addition to the planned one
 
     @field_validator("mounts")
     @classmethod
@@ -75,7 +76,9 @@ class Command:
             if not mount.exists():
                 raise OperatorError(f"{mount} does not exist", where="agent.options.mounts")
         content = {str(mount): _content(mount) for mount in options.mounts}
-        chosen = options.model_dump(mode="json", exclude=set() if options.fields else {"fields"})
+        chosen = options.model_dump(
+            mode="json", exclude={name for name in ("fields", "side_models") if not getattr(options, name)}
+        )
         parts = {"options": chosen, "mounts": content, "program": _program(options)}
         return Identity(
             kind=self.kind,

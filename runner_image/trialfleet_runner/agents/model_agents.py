@@ -18,12 +18,14 @@ from trialfleet_runner.agents.protocol import Identity, Reach
 class ModelAgentOptions(Frozen):
     """The `agent.options` that all of them have. `binary`: the program, where it is not on PATH; `settings`: of
     its configuration file; `prices`: US dollars per million tokens for models that the built-in list lacks;
-    `fields`: of requests, that the gateway passes on although its lists lack them."""
+    `fields`: of requests, that the gateway passes on although its lists lack them; `side_models`: patterns of
+    other models that it passes on."""
 
     binary: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict[str, Price])
     fields: tuple[str, ...] = ()
+    side_models: tuple[str, ...] = ()
 
 
 def require_model(spec: AgentSpec, *, example: str) -> None:
@@ -43,7 +45,7 @@ def model_identity(
 ) -> Identity:
     """The identity of the program at this version with this model. `revision`: of its adapter. `apart`: options
     that do not change what the agent does, in addition to its program's path and its prices."""
-    unset = () if options.fields else ("fields",)
+    unset = [name for name in ("fields", "side_models") if not getattr(options, name)]
     chosen = options.model_dump(mode="json", exclude={"binary", "prices", *unset, *apart})
     parts = {"version": version, "model": spec.model, "revision": revision, "options": chosen}
     return Identity(

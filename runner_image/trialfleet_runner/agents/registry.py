@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
@@ -42,3 +43,10 @@ def list_workspace_scripts(spec: AgentSpec) -> dict[str, int]:
     from trialfleet_runner.agents.scripts import workspace_scripts
 
     return workspace_scripts(options_of(spec).argv) if spec.kind == Command.kind else {}
+
+
+def list_left_out(kind: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """What of a condition's files an agent of this kind does not get: "<file>: <key>", or a file alone."""
+    from trialfleet_runner.agents.workspace_settings import deliverable_files
+
+    return deliverable_files(kind, files)[1]

@@ -9,6 +9,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_repository.mounts import MountedScratch
 from trialfleet_runner.agents.protocol import Setup
+from trialfleet_runner.agents.side_models import side_models
 from trialfleet_sandbox.protocol import Job
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
@@ -25,10 +26,12 @@ def make_gateway(
     place: MountedScratch,
     *,
     max_cost_usd: float | None,
+    request_tokens: int | None = None,
     canaries: Canaries | None = None,
 ) -> Gateway:
-    """The gateway of the agent, which must be entered. It records into the scratch folder of `place`."""
-    from trialfleet_ledger.prices import own_prices
+    """The gateway of the agent, which must be entered. It records into the scratch folder of `place`.
+    `request_tokens`: of the largest request; None: the model's window."""
+    from trialfleet_ledger.prices import largest_request, own_prices
     from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget
     from trialfleet_runner.gateway.gateway import PATIENCE_S
 
@@ -39,6 +42,8 @@ def make_gateway(
         budget=TrialBudget(max_turns=spec.max_turns, max_cost_usd=max_cost_usd),
         canaries=canaries or Canaries(),
         model=spec.model,
+        side_models=None if spec.model is None else side_models(spec),
+        request_tokens=largest_request(spec, request_tokens),
         prices=own_prices(spec),
         fields=tuple(spec.options.get("fields") or ()),
         patience_s=min(spec.timeout_s, PATIENCE_S),

@@ -47,8 +47,8 @@ Chosen = tuple[Agent, Identity]
 class AgentRun:
     """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model; `look` when
     the condition has no pre-flight: else its turns, time and money are part of all the others. `composed`: with
-    what the pre-flight said. `tools`: of the condition's MCP servers. `caution`: why its output could not be
-    read."""
+    what the pre-flight said. `tools`: of the condition's MCP servers. `cautions`: why its output could not be
+    read, which models it asked for that the plan lacks."""
 
     identity: Identity
     parsed: Parsed
@@ -58,7 +58,7 @@ class AgentRun:
     composed: Composed
     look: PreflightRun | None = None
     tools: Tools = field(default_factory=Tools)
-    caution: str | None = None
+    cautions: tuple[str, ...] = ()
 
 
 def identified(grants: Grants) -> Chosen:
@@ -138,13 +138,21 @@ def run_agent(
         gateway.ask_again(stop)
     report = write_report(gateway, place)
     refuse_witnessed(report, ended, grants.condition.name)
-    refuse_another_model(report)
     parsed, caution = parse_output(agent, place.scratch.record, ended, place.scratch.workspace)
     why = stopped(ended, report, parsed)
     if before is not None:
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
-    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, caution)
+    cautions = tuple(one for one in (caution, _foreign_models(report)) if one is not None)
+    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, cautions)
+
+
+def _foreign_models(report: GatewayReport | None) -> str | None:
+    """What is said of requests for models that the plan lacks."""
+    if report is None or not report.foreign_models:
+        return None
+    names = ", ".join(report.foreign_models[:5])
+    return f"the agent asked for {names}, but the plan has {report.main_model}: such requests are answered 404"
 
 
 def _run_program(place: MountedScratch, job: Job) -> Exit:
@@ -227,15 +235,6 @@ def refuse_witnessed(report: GatewayReport | None, ended: Exit | None, condition
         raise Lost(loss, report.provider_error or "")
 
 
-def refuse_another_model(report: GatewayReport | None) -> None:
-    """Raises `Lost`: the agent worked, but never with the planned model, so that nothing limited its turns."""
-    if report is None or report.turns > 0 or not report.others:
-        return
-    asked = ", ".join(report.others)
-    message = f"the agent asked for the model {asked}, not for {report.main_model} as planned"
-    raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
-
-
 def _gateway(grants: Grants, ready: Ready, place: MountedScratch, keys: dict[str, str]) -> Gateway:
     from trialfleet_runner.model_access import key_names, upstream
 
@@ -243,7 +242,12 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, keys: dict[str
         provider = upstream(grants.agent)
         canaries = _canaries(grants, ready, place)
         gateway = make_gateway(
-            provider, grants.agent, place, max_cost_usd=grants.limits.cost_usd, canaries=canaries
+            provider,
+            grants.agent,
+            place,
+            max_cost_usd=grants.limits.cost_usd,
+            request_tokens=grants.limits.request_tokens,
+            canaries=canaries,
         )
     except OperatorError as error:
         raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.bundle import redacted
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.attempt import Patch
@@ -132,9 +133,8 @@ def delivered(
         parts.setdefault(name.partition(":")[0], []).append(name)
     if report is None or report.answered == 0:
         return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
-    if report.undeclared:
-        seen = ", ".join(report.undeclared)
-        raise Lost(LossClass.CONTAMINATED, f"reached the model undeclared: {seen}", halt=HaltScope.CAMPAIGN)
+    if report.undeclared and (loss := loss_of_event(EndEvent.OTHER_TEXT)):
+        raise Lost(loss, f"reached the model undeclared: {', '.join(report.undeclared)}")
     claims = {part: _reached(names, report) for part, names in parts.items()}
     absent = sorted(part for part in insisted if report.turns > 0 and claims.get(part) is False)
     if absent:
@@ -205,6 +205,7 @@ def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog,
         skill_opened=metrics.skill_opened(parsed.steps, condition.skills) if condition.skills else None,
         mcp_called=metrics.mcp_called(parsed.steps, run.tools) if condition.mcp else None,
         predicted_hit=grants.prediction.hit if grants.prediction else None,
+        provider_gave_up=None if report is None else report.provider_error is not None,
         **(_looked(run.look, grants) if run.look else {}),
     )
 

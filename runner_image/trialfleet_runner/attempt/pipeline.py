@@ -184,8 +184,7 @@ class Attempt:
         if run.stop is Stop.DISK:  # a volume that stays full has its pod evicted
             self.scratch.free(keep=("workspace", "home"))
         self._gather_logs()
-        if run.caution is not None:
-            self.members.warnings.append(run.caution)
+        self.members.warnings += run.cautions
         patch = self._patch_of(ready, run, before)
         if filled:  # its changes would fill it again
             self.members.warnings.append("the agent filled the host's disk; its changes are left behind")

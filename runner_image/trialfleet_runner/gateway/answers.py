@@ -83,6 +83,7 @@ class ModelAnswer:
     usage: TokenUsage | None = None
     error: str | None = None
     streamed_chars: int = 0
+    begun: bool = False  # something of what the model says came, if only the name of a tool
     failed: dict[str, Any] = field(default_factory=dict[str, Any])  # the event that ended the stream with an error
 
     @property
@@ -128,6 +129,7 @@ class Assembler(ABC):
     error: str | None = None
     failed: dict[str, Any] = field(default_factory=dict[str, Any])
     chars: int = 0
+    begun: bool = False
     usage: dict[str, Any] = field(default_factory=dict[str, Any])
     read_usage: ClassVar[UsageReader] = openai_usage
     counts: ClassVar[str] = "usage"
@@ -151,7 +153,7 @@ class Assembler(ABC):
     def answer(self) -> ModelAnswer:
         complete = self.ended and self.error is None
         found = whole_answer(self.body(), type(self).read_usage, complete=complete, counts=self.counts)
-        return replace(found, error=self.error, streamed_chars=self.chars, failed=self.failed)
+        return replace(found, error=self.error, streamed_chars=self.chars, begun=self.begun, failed=self.failed)
 
 
 @dataclass
@@ -171,6 +173,7 @@ class MessagesAssembler(Assembler):
                 self._count(self.message.get("usage"))
             case "content_block_start" if isinstance(index, int):
                 self.blocks[index] = dict(mapping(event.get("content_block")))
+                self.begun = self.begun or _says_something(self.blocks[index])
             case "content_block_delta" if isinstance(index, int):
                 self._delta(index, mapping(event.get("delta")))
             case "content_block_stop" if isinstance(index, int):
@@ -196,6 +199,7 @@ class MessagesAssembler(Assembler):
             if not isinstance(piece, str):
                 continue
             self.chars += 0 if key == "signature" else len(piece)
+            self.begun = self.begun or bool(piece)
             if key == "partial_json":
                 self.partial.setdefault(index, []).append(piece)
             else:
@@ -240,6 +244,7 @@ class ChatAssembler(Assembler):
         self.usage = mapping(event.get("usage")) or self.usage
         for choice in objects(event.get("choices"))[:1]:
             delta = mapping(choice.get("delta"))
+            self.begun = self.begun or any(value for key, value in delta.items() if key != "role")
             for thought in ("reasoning_content", "reasoning"):
                 self.chars += len(delta[thought]) if isinstance(delta.get(thought), str) else 0
             if isinstance(delta.get("content"), str):
@@ -281,6 +286,17 @@ class ResponsesAssembler(Assembler):
             self.fail(self.response if kind == "response.failed" else event)
         elif isinstance(event.get("delta"), str):
             self.chars += len(event["delta"])
+        self.begun = self.begun or self.chars > 0 or _has_content(event)
 
     def body(self) -> dict[str, Any]:
         return self.response
+
+
+def _says_something(block: dict[str, Any]) -> bool:
+    """Whether a block of the Messages API says something where it begins, as a call names its tool."""
+    return block.get("type") not in ("text", "thinking") or bool(block.get("text") or block.get("thinking"))
+
+
+def _has_content(event: dict[str, Any]) -> bool:
+    """Whether an event of the Responses API begins an item that says something by itself, as a call of a tool."""
+    return "item" in event and mapping(event["item"]).get("type") not in ("message", "reasoning")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,8 +15,10 @@ from trialfleet_runner.gateway.conversations import Conversations, Opening
 _TOKENS_PER_BYTE = 1 / 3  # of a request's JSON, until an answer has shown better; text has about 1/4
 _MARGIN = 1.1
 _UNSTATED_CAP = 32_768  # output tokens of a request that states no limit, where a budget needs one
-_LEAST_TOKENS_PER_BYTE = 0.2  # images have fewer; the text that follows one does not
+_LEAST_TOKENS_PER_BYTE = 0.2
 _USEFUL_OUTPUT = 256  # a request cut below this is refused instead
+_WAIT_S = 1.0
+MOST_IN_FLIGHT = 4  # requests of one attempt at a time; others wait
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class TrialBudget:
 
 @dataclass(frozen=True)
 class RequestCost:
-    """A request, as far as the budget cares. `output_cap`: None when the request states none. `cached_1h`: it may
+    """A request, as far as the budget cares. `bytes`: without embedded media, which have at most `media_tokens`.
+    `output_cap`: None when the request states none. `cached_1h`: it may
     write to the cache for an hour. `tier`: the service tier that it asks for."""
 
     model: str
@@ -53,6 +56,8 @@ class RequestCost:
     opening: Opening
     bytes: int
     output_cap: int | None
+    media_tokens: int = 0
+    least_tokens: int = 0  # of the whole prompt
     cached_1h: bool = False
     tier: str | None = None
 
@@ -100,7 +105,6 @@ class Spent:
     turns: int = 0
     held_turns: int = 0
     helpers: int = 0  # admitted requests to the main model that offer tools and are no turns
-    others: set[str] = field(default_factory=set[str])  # other models that answered a request that offers tools
     held_usd: float = 0.0
     in_flight: int = 0
 
@@ -115,7 +119,8 @@ def _helps(asked: RequestCost, turn: bool) -> bool:
 
 
 class BudgetLedger:
-    """Thread-safe. `admit` may wait while other requests hold what this one needs."""
+    """Thread-safe. `admit` waits while other requests hold what this one needs, or while too many are in
+    flight."""
 
     def __init__(self, budget: TrialBudget, prices: Mapping[str, Price]) -> None:
         self._budget, self._prices = budget, prices
@@ -137,7 +142,10 @@ class BudgetLedger:
         with self._changed:
             self._conversations, self._earlier_turns = Conversations(), self._spent.turns
 
-    def admit(self, asked: RequestCost) -> Reservation | RequestRefused:
+    def admit(
+        self, asked: RequestCost, while_busy: Callable[[], object] = lambda: None
+    ) -> Reservation | RequestRefused:
+        """`while_busy` is called each time before it waits; it may end requests that nobody waits for."""
         price = self._price(asked.model, asked.tier)
         if self._budget.max_cost_usd is not None and price is None:
             tier = f" in the service tier {asked.tier!r}" if asked.tier else ""
@@ -151,9 +159,11 @@ class BudgetLedger:
             turn = self._is_turn(asked)
             while True:
                 answer = _CLOSED if self._closed else self._judge(asked, turn, price)
-                if answer is not None:
+                busy = self._spent.in_flight >= MOST_IN_FLIGHT and isinstance(answer, Reservation)
+                if answer is not None and not busy:
                     return self._hold(answer)
-                self._changed.wait()
+                while_busy()
+                self._changed.wait(_WAIT_S)
 
     def _price(self, model: str, tier: str | None) -> Price | None:
         price = price_of(model, self._prices)
@@ -182,7 +192,7 @@ class BudgetLedger:
     def _within_cost(
         self, asked: RequestCost, turn: bool, price: Price, max_usd: float
     ) -> Reservation | RequestRefused | None:
-        sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
+        sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + asked.media_tokens + 1
         price = price.at(sent)
         wanted = asked.output_cap or _UNSTATED_CAP
         room = self._room(max_usd, asked.sent(sent), price)
@@ -230,7 +240,7 @@ class BudgetLedger:
         price = (tier and self._price(asked.model, tier)) or self._price(asked.model, asked.tier)
         with self._changed:
             unsaid = (answered if read is None else read) and not (usage and usage.read)
-            sent = int(asked.bytes * self._tokens_per_byte) + 1 if unsaid else 0
+            sent = int(asked.bytes * self._tokens_per_byte) + asked.media_tokens + 1 if unsaid else 0
             spent = self._spent
             spent.held_turns -= admitted.turn
             spent.held_usd -= admitted.usd
@@ -239,8 +249,6 @@ class BudgetLedger:
             spent.turns += turn
             if turn:
                 self._conversations.answered(asked.opening, calls)
-            if answered and not asked.main and asked.opening.tools:
-                spent.others.add(asked.model)
             spent.requests += counted
             spent.estimated += estimated
             spent.estimated_input += sent
@@ -248,7 +256,7 @@ class BudgetLedger:
             charged = (usage or TokenUsage()) + TokenUsage(input=sent, output=estimated)
             if usage is not None:
                 spent.usage += usage
-                if asked.bytes and usage.read:
+                if asked.bytes and usage.read and not asked.media_tokens:
                     self._tokens_per_byte = max(_LEAST_TOKENS_PER_BYTE, usage.read / asked.bytes)
             if price is not None:
                 spent.usd += price.usd(charged)

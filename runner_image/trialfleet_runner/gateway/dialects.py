@@ -97,8 +97,9 @@ class Dialect:
         return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
     def output_cap(self, body: Body) -> int | None:
-        """The request's own limit on output tokens; None: it has none."""
-        return min((count(body, cap) for cap in self.caps if count(body, cap)), default=None)
+        """The request's own limit on output tokens; None: it has none. Of two limits the larger: a provider may
+        keep either."""
+        return max((count(body, cap) for cap in self.caps if count(body, cap)), default=None)
 
     def with_cap(self, body: Body, tokens: int) -> Body | None:
         """The request limited to `tokens` output tokens; None when it cannot be."""

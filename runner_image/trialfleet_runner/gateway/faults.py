@@ -182,3 +182,20 @@ def stated_wait_s(header: str | None, body: object) -> int | None:
     if header is not None and re.fullmatch(r"[0-9]{1,6}", header.strip()):
         return int(header)
     return retry_after_s(body)
+
+
+_TOKEN_LIMITS = (
+    "anthropic-ratelimit-input-tokens-limit",
+    "x-ratelimit-limit-tokens",
+    "x-ratelimit-limit-input-tokens",
+)
+
+
+def stated_token_limit(headers: list[tuple[str, str]]) -> int | None:
+    """The account's limit on sent tokens a minute, as the headers of an answer state it; None: they do not.
+
+    >>> stated_token_limit([("X-RateLimit-Limit-Tokens", "30000"), ("retry-after", "2")])
+    30000
+    """
+    given = [value for name, value in headers if name.lower() in _TOKEN_LIMITS]
+    return min((int(value) for value in given if re.fullmatch(r"[0-9]{1,12}", value)), default=None)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.prices import PRICES_AS_OF, Price, price_of
+from trialfleet_ledger.prices import PRICES_AS_OF, REQUEST_TOKENS, Price, price_of
 from trialfleet_runner.gateway.budget import BudgetLedger, TrialBudget
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.gateway_context import GatewayContext
@@ -33,6 +33,8 @@ class Gateway:
     `record`: folder for `model.jsonl` (bodies, redacted) and `answers.jsonl` (counts and times by message id).
     `listen`: unix socket to listen on, for sandboxes without a network; without it a free loopback port.
     `model`: the main model, as requests name it; None: the model of the first request.
+    `side_models`: patterns of other models that are passed on; None: all. `request_tokens`: of the largest request
+    that is passed on.
     `prices`: override or add to the list. `fields`: fields of requests, such as `messages.content.odd`, that pass
     although the list of the API does not have them. `patience_s`: most that throttling may add to the agent's
     time. `probe`: sends the requests of our own.
@@ -51,6 +53,8 @@ class Gateway:
         budget: TrialBudget = _NO_BUDGET,
         canaries: Canaries = _NO_CANARIES,
         model: str | None = None,
+        side_models: Collection[str] | None = None,
+        request_tokens: int = REQUEST_TOKENS,
         prices: Mapping[str, Price] | None = None,
         fields: Collection[str] = (),
         patience_s: float = PATIENCE_S,
@@ -69,12 +73,15 @@ class Gateway:
         self._shared = shared = GatewayContext(
             line=UpstreamConnections(upstream),
             account=BudgetLedger(budget, prices),
-            tally=RequestTally(Throttle(patience_s), model),
+            tally=RequestTally(
+                Throttle(patience_s), model, side_models=None if side_models is None else frozenset(side_models)
+            ),
             canaries=canaries,
             bodies=JsonLinesFile(record / "model.jsonl", hidden),
             answers=JsonLinesFile(record / "answers.jsonl", hidden),
             keys=KeyRedaction(upstream.secrets),
             permitted=frozenset(fields),
+            request_tokens=request_tokens,
         )
         self._probe, self._closed = probe or ProviderProbe(upstream), False
         upstream.watch(shared.hide)
@@ -119,7 +126,7 @@ class Gateway:
             prices_as_of=PRICES_AS_OF,
             models=tuple(sorted(tally.models)),
             main_model=tally.main_model,
-            others=tuple(sorted(spent.others)),
+            foreign_models=tuple(sorted(tally.foreign_models)),
             throttled_s=round(self.throttled_s(), 3),
             errors=tuple(tally.errors),
             error_count=tally.error_count,

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, Protocol
 
+from trialfleet_ledger.prices import REQUEST_TOKENS
 from trialfleet_runner.gateway.budget import BudgetLedger
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.dialects import Dialect
@@ -19,6 +20,13 @@ from trialfleet_runner.gateway.record import JsonLinesFile
 from trialfleet_runner.gateway.redaction import KeyRedaction
 from trialfleet_runner.gateway.tally import RequestTally
 from trialfleet_runner.gateway.upstream import UpstreamConnections
+
+
+class LiveRequest(Protocol):
+    """One that waits for the provider. `left`: the agent has hung up."""
+
+    reply: AgentConnection
+    left: bool
 
 
 @dataclass
@@ -33,12 +41,21 @@ class GatewayContext:
     answers: JsonLinesFile
     keys: KeyRedaction
     permitted: frozenset[str] = frozenset()  # fields of requests that pass although no API's list has them
+    request_tokens: int = REQUEST_TOKENS
+    live: set[LiveRequest] = field(default_factory=set["LiveRequest"])
     room: Room = field(default_factory=Room)
     opened: float = field(default_factory=time.monotonic)
 
     def clock(self) -> float:
         """Seconds since the gateway opened."""
         return time.monotonic() - self.opened
+
+    def drop_left(self) -> None:
+        """Hang up on the provider where the agent has left: such a request takes no place of another."""
+        for one in list(self.live):
+            if one.reply.is_left():
+                one.left = True
+                self.line.cut(one)
 
     def hide(self, secret: str) -> None:
         """Keep this out of everything that is recorded and out of what the agent gets."""
@@ -60,11 +77,15 @@ class AgentConnection:
 
     def start(self, status: int, headers: dict[str, str], length: int | None) -> None:
         """Status and headers; `length` None: a stream of chunks follows."""
-        handler, self._chunked = self._handler, length is None
+        handler = self._handler
+        self._chunked = length is None and handler.request_version == "HTTP/1.1"
+        if length is None and not self._chunked:  # the end of the connection is then the end of the answer
+            handler.close_connection = True
         handler.send_response_only(status)
-        framing = ("transfer-encoding", "chunked") if length is None else ("content-length", str(length))
+        framing = [("content-length", str(length))] if length is not None else []
+        framing += [("transfer-encoding", "chunked")] if self._chunked else []
         closing = [("connection", "close")] if handler.close_connection else []
-        for name, value in (*headers.items(), framing, *closing):
+        for name, value in (*headers.items(), *framing, *closing):
             handler.send_header(name, value)
         self._act(handler.end_headers)
 
@@ -80,6 +101,15 @@ class AgentConnection:
     def whole(self, status: int, headers: dict[str, str], data: bytes) -> None:
         self.start(status, headers, len(data))
         self.send(data)
+
+    def is_left(self) -> bool:
+        """Whether the agent has closed its side."""
+        try:
+            return not self._handler.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def abort(self) -> None:
         """Cut the connection, so that a broken answer looks broken."""
@@ -113,7 +143,7 @@ class AgentRequest:
     @property
     def sent(self) -> SentRequest:
         """As a request of our own would repeat it."""
-        return SentRequest(self.dialect, self.query, self.headers, self.body, len(self.data))
+        return SentRequest(self.dialect, self.query, self.headers, self.body)
 
     @property
     def chain(self) -> str:

@@ -32,6 +32,7 @@ _STATUS = {
     "invalid_request_error": (400, "INVALID_ARGUMENT"),
     "authentication_error": (401, "UNAUTHENTICATED"),
     "not_found_error": (404, "NOT_FOUND"),
+    "request_too_large": (413, "INVALID_ARGUMENT"),
     "api_error": (502, "UNAVAILABLE"),
 }
 
@@ -105,6 +106,7 @@ class GeminiAssembler(Assembler):
 
     def _part(self, part: dict[str, Any]) -> None:
         text, last = part.get("text"), self.parts[-1] if self.parts else {}
+        self.begun = self.begun or text != ""
         self.chars += len(text) if isinstance(text, str) else len(json.dumps(part.get("functionCall", "")))
         if isinstance(text, str) and "text" in last and last.get("thought") == part.get("thought"):
             self.parts[-1] = {**last, **part, "text": str(last["text"]) + text}

@@ -10,8 +10,6 @@ from trialfleet_runner.gateway.faults import Fault, ProviderFailure
 
 FEWEST_FAILURES = 3
 SHORTEST_OUTAGE_S = 60.0
-# The declared size of a request: about 200,000 tokens. A larger one that the provider limits is the agent's doing.
-REQUEST_BYTES = 800_000
 
 
 @dataclass(frozen=True)
@@ -22,11 +20,6 @@ class SentRequest:
     query: str
     headers: dict[str, str]
     body: dict[str, Any]
-    size: int  # bytes
-
-    @property
-    def within_size(self) -> bool:
-        return self.size <= REQUEST_BYTES
 
 
 @dataclass(frozen=True)
@@ -40,25 +33,24 @@ class FailedRequest:
 
 @dataclass
 class PlannedModelRecord:
-    """`last`: the latest request that failed by the provider, if nothing was answered since; `row`: the instants
-    and sizes of all such. `suspect`: the latest request whose failure may be permanent, likewise. Not
-    thread-safe."""
+    """`last`: the latest request that failed by the provider, if nothing was answered since; `row`: when all such
+    started. `suspect`: the latest request whose failure may be permanent, likewise. Not thread-safe."""
 
     last: FailedRequest | None = None
-    row: list[tuple[float, bool]] = field(default_factory=list[tuple[float, bool]])  # started, within the size
+    row: list[float] = field(default_factory=list[float])
     suspect: FailedRequest | None = None
 
     def add(self, one: FailedRequest) -> None:
         if one.failure.fault is Fault.TRANSIENT:
             self.last = one
-            self.row.append((one.started, one.sent.within_size))
+            self.row.append(one.started)
         else:  # the provider answers
             self.suspect, self.last = one, None
             self.row.clear()
 
     def answered(self, started: float) -> None:
         """A request was answered. One that began before a failure proves nothing about it."""
-        self.row = [one for one in self.row if one[0] > started]
+        self.row = [at for at in self.row if at > started]
         self.last = self.last if self.row else None
         if self.suspect is not None and self.suspect.started <= started:
             self.suspect = None
@@ -74,8 +66,8 @@ class PlannedModelRecord:
 
     @property
     def outage(self) -> FailedRequest | None:
-        """The last request, if the last three or more failed by the provider over a minute or more, each within
-        the declared size. None: nothing says that the agent could not have continued."""
-        if len(self.row) < FEWEST_FAILURES or not all(within for _, within in self.row):
+        """The last request, if the last three or more failed by the provider over a minute or more; larger ones
+        than the plan allows never reach it. None: nothing says that the agent could not have continued."""
+        if len(self.row) < FEWEST_FAILURES:
             return None
-        return self.last if self.row[-1][0] - self.row[0][0] >= SHORTEST_OUTAGE_S else None
+        return self.last if max(self.row) - min(self.row) >= SHORTEST_OUTAGE_S else None

@@ -56,7 +56,7 @@ class ProviderProbe:
         the request is an answer. False also if `stop` is set in the meantime."""
         dialect, sent = last.sent.dialect, last.sent
         body = dialect.with_cap(sent.body, _OUTPUT_TOKENS) or sent.body
-        repeated = SentRequest(dialect, sent.query, sent.headers, body, sent.size)
+        repeated = SentRequest(dialect, sent.query, sent.headers, body)
         began = time.monotonic()
         for delay_s in self.delays_s:
             if stop.wait(max(0.0, began + delay_s - time.monotonic())):
@@ -115,4 +115,4 @@ def _minimal_requests(own: Dialect, model: str) -> list[SentRequest]:
         said: Body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
         forms.append((Gemini(path, model, stream=False, events=False), said))
     forms.sort(key=lambda form: type(form[0]) is not type(own))
-    return [SentRequest(dialect, "", _HEADERS, body, 0) for dialect, body in forms]
+    return [SentRequest(dialect, "", _HEADERS, body) for dialect, body in forms]

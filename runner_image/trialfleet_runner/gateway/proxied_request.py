@@ -11,17 +11,26 @@ from dataclasses import replace
 
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_ledger.token_usage import TokenUsage
+from trialfleet_ledger.untrusted import plain
 from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look
 from trialfleet_runner.gateway.dialects import ToolCall
-from trialfleet_runner.gateway.faults import Fault, ProviderFailure, failure_of, retry_after_s, stated_wait_s
+from trialfleet_runner.gateway.faults import (
+    Fault,
+    ProviderFailure,
+    failure_of,
+    retry_after_s,
+    stated_token_limit,
+    stated_wait_s,
+)
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.planned_model import FailedRequest
 from trialfleet_runner.gateway.provider_probe import failure_of_refusal
 from trialfleet_runner.gateway.record import capped
 from trialfleet_runner.gateway.redaction import StreamRedaction
 from trialfleet_runner.gateway.request_json import serialise_request
+from trialfleet_runner.gateway.request_size import RequestSize, measure_request
 from trialfleet_runner.gateway.upstream import (
     ProviderResponse,
     UpstreamRefusal,
@@ -45,7 +54,7 @@ class ProxiedRequest:
         self.usage: TokenUsage | None = None
         self.estimated = 0
         self.tier: str | None = None
-        self.answered = self.read = self.settled = False
+        self.answered = self.read = self.settled = self.left = False
         self.counted = True  # towards the cap on requests
 
     def run(self) -> None:
@@ -55,8 +64,9 @@ class ProxiedRequest:
         streamed = self.call.dialect.streamed(self.call.body)
         idle_s = upstream.idle_timeout_s if streamed else upstream.whole_timeout_s
         target = self.call.dialect.path + self.call.query
+        self.of.live.add(self)
         try:
-            with self.of.line.open("POST", target, self.call.headers, self.data, idle_s) as response:
+            with self.of.line.open("POST", target, self.call.headers, self.data, idle_s, owner=self) as response:
                 self._answer(response, sighting)
         except (OSError, http.client.HTTPException) as error:
             self._unreachable(error)
@@ -64,6 +74,7 @@ class ProxiedRequest:
             self._failed(failure_of_refusal(error), None)
             self._local_error(404, str(error))
         finally:
+            self.of.live.discard(self)
             self._settle()
 
     def _settle(self, calls: Sequence[ToolCall] = ()) -> int | None:
@@ -118,7 +129,7 @@ class ProxiedRequest:
                 self._interrupted(answer)
             return
         answer = assembler.answer()
-        if self.of.line.closed and not answer.complete:
+        if (self.of.line.closed or self.left) and not answer.complete:
             self._interrupted(answer)
         elif answer.complete:
             self._complete(answer, response.status)
@@ -148,6 +159,9 @@ class ProxiedRequest:
         data = whole_body(response)
         body = json_body(data)
         failure = failure_of(response.status, body)
+        limit = stated_token_limit(response.getheaders())
+        if failure.fault is Fault.TRANSIENT and limit is not None and self.admitted.asked.least_tokens > limit:
+            failure = replace(failure, fault=Fault.REQUEST)  # it never passes: the agent's own doing
         wait_s = stated_wait_s(response.headers.get("retry-after"), body)
         self._failed(failure, None, math.inf if wait_s is None else self.of.clock() + wait_s)
         if 300 <= response.status < 400:
@@ -157,7 +171,7 @@ class ProxiedRequest:
 
     def _unreachable(self, error: Exception) -> None:
         """No answer, or a whole one that broke off before anything of it was passed on."""
-        if self.of.line.closed:
+        if self.of.line.closed or self.left:
             self.read = not isinstance(error, ConnectionAbortedError)
             self.of.tally.hung_up()
             self.reply.abort()
@@ -188,7 +202,7 @@ class ProxiedRequest:
         for a turn."""
         self._charge(answer)
         self.read = True
-        if answer.streamed_chars:
+        if answer.begun:
             self._succeed(answer)
         turn = self._settle(self.call.dialect.calls(answer.body))
         self.of.tally.hung_up()
@@ -199,7 +213,7 @@ class ProxiedRequest:
         failure = replace(failure, message=self.of.bodies.redact(failure.message))
         if answer is not None:
             self._charge(answer)
-            self.read = answer.usage is not None or answer.streamed_chars > 0
+            self.read = answer.usage is not None or answer.begun
         self.counted = self.read or failure.fault is Fault.REQUEST
         self._settle()
         chain, main = self.call.chain, self.admitted.asked.main
@@ -282,8 +296,20 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     if forbidden is not None:
         _refuse(shared, call, reply, forbidden, None)
         return
-    asked = _cost_of(call, main=shared.tally.is_main(call.model))
-    admitted = shared.account.admit(asked)
+    if not shared.tally.is_declared(call.model):
+        shared.tally.refuse_model(call.model)
+        message = (
+            f"the model {plain(repr(call.model), 200)} is not in the plan; agent.options.side_models can permit it"
+        )
+        _refuse(shared, call, reply, message, None, as_error=(404, "not_found_error"))
+        return
+    size = measure_request(call.body, len(call.data))
+    if size.least_tokens > shared.request_tokens:
+        message = f"prompt is too long: more than limits.request_tokens ({shared.request_tokens:,} tokens)"
+        _refuse(shared, call, reply, message, None, as_error=(413, "request_too_large"))
+        return
+    asked = _cost_of(call, size, shared.request_tokens, main=shared.tally.is_main(call.model))
+    admitted = shared.account.admit(asked, shared.drop_left)
     if isinstance(admitted, Reservation):
         prepared = _prepared(call, admitted)
         if prepared is not None:
@@ -296,12 +322,14 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     _refuse(shared, call, reply, admitted.message, admitted)
 
 
-def _cost_of(call: AgentRequest, *, main: bool) -> RequestCost:
+def _cost_of(call: AgentRequest, size: RequestSize, most_tokens: int, *, main: bool) -> RequestCost:
     return RequestCost(
         model=call.model,
         main=main,
         opening=call.dialect.opening(call.body),
-        bytes=len(call.data),
+        bytes=size.text_bytes,
+        least_tokens=size.least_tokens,
+        media_tokens=size.most_media_tokens(most_tokens),
         output_cap=call.dialect.output_cap(call.body),
         cached_1h=b'"1h"' in call.data,
         tier=call.dialect.tier(call.body),
@@ -320,9 +348,16 @@ def _prepared(call: AgentRequest, admitted: Reservation) -> bytes | None:
 
 
 def _refuse(
-    shared: GatewayContext, call: AgentRequest, reply: AgentConnection, reason: str, refused: RequestRefused | None
+    shared: GatewayContext,
+    call: AgentRequest,
+    reply: AgentConnection,
+    reason: str,
+    refused: RequestRefused | None,
+    *,
+    as_error: tuple[int, str] = (400, "invalid_request_error"),
 ) -> None:
+    """`as_error`: status and type of the error."""
     shared.tally.refuse(reason, refused.stop if refused else None)
-    body = call.dialect.refusal(f"trialfleet: {reason}", "invalid_request_error")
-    data = json.dumps(body).encode()
-    reply.whole(400, {"content-type": "application/json", "x-should-retry": "false"}, data)
+    status, kind = as_error
+    data = json.dumps(call.dialect.refusal(f"trialfleet: {reason}", kind)).encode()
+    reply.whole(status, {"content-type": "application/json", "x-should-retry": "false"}, data)

@@ -24,8 +24,10 @@ from trialfleet_runner.gateway.routes import (
 from trialfleet_runner.gateway.upstream import UpstreamRefusal, passed_back
 
 MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
-_QUERY = re.compile(r"^[A-Za-z0-9_.=&-]{0,200}$")
+_QUERY = re.compile(r"[A-Za-z0-9_.=&-]{0,200}")
+_MODEL_QUERY = re.compile(r"(?:(?:beta=true|alt=sse|alt=json)(?:&|$)){0,3}")  # where a model answers
 _MAX_ERROR_BYTES = 2**20
+_MOST_TRAILERS, _TRAILER_BYTES = 20, 1000
 
 
 class _Refused(Exception):
@@ -72,12 +74,16 @@ class Handler(BaseHTTPRequestHandler):
     def _guarded(self, act: Callable[[str, str, dict[str, str]], None]) -> None:
         path, _, query = self.path.partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
+        lengths = {value.strip() for value in self.headers.get_all("content-length", [])}
         try:
             key, query = without_key(query)
             self._authorise(headers, key)
-            if self.command == "POST" and dialect_of(path, query) is not None:
+            if len(lengths) > 1:
+                raise self._unread(400, "the request states two lengths")
+            asks = self.command == "POST" and dialect_of(path, query) is not None
+            if asks:
                 self._shared.tally.count_received()
-            if not _QUERY.fullmatch(query):
+            if not (_MODEL_QUERY if asks else _QUERY).fullmatch(query):
                 raise _Refused(400, "invalid_request_error", "this query is not passed on")
             act(path, f"?{query}" if query else "", headers)
         except _Refused as refused:
@@ -135,9 +141,11 @@ class Handler(BaseHTTPRequestHandler):
     def _body(self, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
             raise self._unread(415, "compressed requests are not served")
-        if "chunked" in headers.get("transfer-encoding", ""):
+        length, transfer = headers.get("content-length", ""), headers.get("transfer-encoding")
+        if transfer is not None and (transfer.strip().lower() != "chunked" or length):
+            raise self._unread(400, "the request's framing is ambiguous")
+        if transfer is not None:
             return self._chunks()
-        length = headers.get("content-length", "")
         if not re.fullmatch(r"\d{1,12}", length):
             raise self._unread(411, "the request states no length")
         if int(length) > MAX_REQUEST_BYTES:
@@ -156,12 +164,18 @@ class Handler(BaseHTTPRequestHandler):
             size = int(head, 16)
             if len(data) + size > MAX_REQUEST_BYTES:
                 raise self._unread(413, "the request is too large")
+            if size == 0:
+                return self._without_trailers(data)
             piece = self.rfile.read(size + 2)
             if len(piece) < size + 2:
                 raise ClientGone
-            if size == 0:
-                return data
             data += piece[:size]
+
+    def _without_trailers(self, data: bytes) -> bytes:
+        for _ in range(_MOST_TRAILERS):
+            if self.rfile.readline(_TRAILER_BYTES) in (b"\r\n", b"\n"):
+                return data
+        raise self._unread(400, "the request's trailers do not end")
 
     def _unread(self, status: int, message: str) -> _Refused:
         self.close_connection = True

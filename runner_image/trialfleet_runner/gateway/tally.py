@@ -6,6 +6,7 @@ import math
 import re
 import threading
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from trialfleet_ledger.prices import bare
@@ -29,12 +30,13 @@ class ProviderError(Frozen):
 class GatewayReport(Frozen):
     """Counts of the gateway; an agent's own claims are kept apart (`Parsed`) and must agree.
 
-    `received`: model requests that came with the token, refused and malformed ones included: what tells an agent
-    that never began from one that failed. `requests`: those that were forwarded; `answered`: those that came back
-    whole, or that were left after their first words. `turns`: answered requests to the main model
-    that belong to the agent's loop or to a sub-agent that the model started; which these are is decided by
-    conversation (`Conversations`). `side_requests`: the other answered ones (titles, probes, the program's own
-    helpers, sub-agents on smaller models); their tokens and cost are counted too. Token kinds do not overlap.
+    `received`: model requests that came with the token, refused and malformed ones included, without those for
+    foreign models: what tells an agent that never began from one that failed. `requests`: those that were
+    forwarded; `answered`: those that came back whole, or that were left after the answer had begun. `turns`:
+    answered requests to the main model that belong to the agent's loop or to a sub-agent that the model started;
+    which these are is decided by conversation (`Conversations`). `side_requests`: the other answered ones (titles,
+    probes, the program's own helpers, sub-agents on smaller models); their tokens and cost are counted too. Token
+    kinds do not overlap.
     `cost_usd`: None when a model without a known price answered. `estimated_input_tokens`,
     `estimated_output_tokens`: of `estimated_answers` answers that were left before the provider's count came, or
     that it did not count; not in `input_tokens` and `output_tokens`, but charged to budget and cost."""
@@ -55,7 +57,7 @@ class GatewayReport(Frozen):
     prices_as_of: str
     models: tuple[str, ...]  # as answered, sorted
     main_model: str | None  # as asked
-    others: tuple[str, ...]  # models, as asked, other than the main one that answered a request that offers tools
+    foreign_models: tuple[str, ...]  # as asked: neither planned nor declared, so that nothing was forwarded
     throttled_s: float
     errors: tuple[ProviderError, ...]  # the first 100
     error_count: int
@@ -152,6 +154,8 @@ class RequestTally:
     first_request_s: float | None = None
     last_answer_s: float | None = None
     models: set[str] = field(default_factory=set[str])
+    foreign_models: set[str] = field(default_factory=set[str])
+    side_models: frozenset[str] | None = None  # patterns of names; None: every model is passed on
     refused: list[str] = field(default_factory=list[str])
     errors: list[ProviderError] = field(default_factory=list[ProviderError])
     reached: set[str] = field(default_factory=set[str])
@@ -166,6 +170,19 @@ class RequestTally:
         with self._lock:
             self.main_model = self.main_model or model
             return bare(model) == bare(self.main_model)
+
+    def is_declared(self, model: str) -> bool:
+        """Whether it is the main model, or one that the agent's adapter or the campaign declares."""
+        if self.is_main(model) or self.side_models is None:
+            return True
+        return any(fnmatchcase(name, one) for name in (model, bare(model)) for one in self.side_models)
+
+    def refuse_model(self, model: str) -> None:
+        """A request for a model that the plan lacks is no sign that the agent works."""
+        with self._lock:
+            self.received -= 1
+            if len(self.foreign_models) < _KEPT_ERRORS:
+                self.foreign_models.add(model)
 
     def count_received(self) -> None:
         """A request for a model came with the token, whatever becomes of it."""
@@ -214,7 +231,7 @@ class RequestTally:
             if not main:
                 return
             self.planned.add(one)
-            if failure.fault is Fault.TRANSIENT and one.sent.within_size:
+            if failure.fault is Fault.TRANSIENT:
                 self.throttle.failed(chain, one.started, until)
 
     def halt_campaign(self, reason: str) -> None:

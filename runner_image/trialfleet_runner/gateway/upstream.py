@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.untrusted import mapping, objects
 
-# What is passed on. Everything else (cookies, the agent's own token, addresses) stays here.
-_REQUEST_HEADERS = ("accept", "content-type", "user-agent", "openai-beta", "anthropic-")
+# What is passed on, by whole names. Everything else (cookies, the agent's own token, addresses, other encodings of
+# the answer, workspaces of the account) stays here.
+_REQUEST_HEADERS = frozenset({"accept", "user-agent", "openai-beta", "anthropic-beta", "anthropic-version"})
 _RESPONSE_HEADERS = (
     "content-type",
     "request-id",
@@ -129,9 +130,10 @@ class Upstream:
 
     @staticmethod
     def passed(given: dict[str, str]) -> dict[str, str]:
-        """Of the agent's headers (lower-case names) those that are passed on."""
-        named = {name: value for name, value in given.items() if name.startswith(_REQUEST_HEADERS)}
-        return {name: value for name, value in named.items() if value.isprintable()}
+        """Of the agent's headers (lower-case names) those that are passed on. A body is JSON in UTF-8, whatever
+        the agent says: a provider that reads another charset would read another request."""
+        named = {name: value for name, value in given.items() if name in _REQUEST_HEADERS and value.isprintable()}
+        return {**named, "content-type": "application/json"} if "content-type" in given else named
 
     def headers(self, given: dict[str, str]) -> dict[str, str]:
         """Of the agent's headers those that are passed on, and the key."""
@@ -189,32 +191,41 @@ class UpstreamConnections:
 
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
-        self._live: set[http.client.HTTPConnection] = set()
+        self._live: dict[http.client.HTTPConnection, object] = {}  # connection -> who asks
         self._lock = threading.Lock()
         self.closed = False
 
     @contextmanager
     def open(
-        self, method: str, target: str, headers: dict[str, str], data: bytes | None, idle_s: float
+        self,
+        method: str,
+        target: str,
+        headers: dict[str, str],
+        data: bytes | None,
+        idle_s: float,
+        *,
+        owner: object = None,
     ) -> Generator[ProviderResponse, None, None]:
-        """The response's head. Raises `OSError` or `HTTPException` when there is none, `UpstreamRefusal` when
-        there can be none. A key that was refused is renewed once."""
+        """The response's head. `owner`: by which `cut` finds the connection. Raises `OSError` or `HTTPException`
+        when there is none, `UpstreamRefusal` when there can be none. A key that was refused is renewed once."""
         asked = Outgoing(method, target, headers, data)
         sent = self.upstream.outgoing(asked)
-        with self._exchange(sent, idle_s) as response:
+        with self._exchange(sent, idle_s, owner) as response:
             if response.status != _UNAUTHORISED or not self.upstream.renew(sent):
                 yield self.upstream.received(response)
                 return
-        with self._exchange(self.upstream.outgoing(asked), idle_s) as response:
+        with self._exchange(self.upstream.outgoing(asked), idle_s, owner) as response:
             yield self.upstream.received(response)
 
     @contextmanager
-    def _exchange(self, sent: Outgoing, idle_s: float) -> Generator[http.client.HTTPResponse, None, None]:
+    def _exchange(
+        self, sent: Outgoing, idle_s: float, owner: object
+    ) -> Generator[http.client.HTTPResponse, None, None]:
         connection = self.upstream.connection()
         with self._lock:
             if self.closed:
                 raise ConnectionAbortedError("the gateway is closed")
-            self._live.add(connection)
+            self._live[connection] = owner
         try:
             connection.connect()
             if self.closed:
@@ -224,12 +235,22 @@ class UpstreamConnections:
             yield connection.getresponse()
         finally:
             with self._lock:
-                self._live.discard(connection)
+                self._live.pop(connection, None)
             connection.close()
+
+    def cut(self, owner: object) -> None:
+        """Hang up on the provider where it is asked for this one."""
+        with self._lock:
+            for connection in [one for one, asks in self._live.items() if asks is owner]:
+                _shut(connection)
 
     def close(self) -> None:
         with self._lock:
             self.closed = True
             for connection in self._live:
-                with suppress(OSError, AttributeError):  # AttributeError: it has no socket yet
-                    connection.sock.shutdown(2)
+                _shut(connection)
+
+
+def _shut(connection: http.client.HTTPConnection) -> None:
+    with suppress(OSError, AttributeError):  # AttributeError: it has no socket yet
+        connection.sock.shutdown(2)

@@ -13,7 +13,7 @@ from tests.support.agent_attempts import FIXED, HOME_BAIT, KEY, PARENT_BAIT, Age
 from tests.support.agent_extensions import DESCRIPTION, TOOL
 from tests.support.agent_rows import at
 from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, converted
-from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agent_check.scripted_answers import Answer
 from trialfleet_runner.agent_check.scripted_model import Break, Fail, Hang, Reply
@@ -142,22 +142,19 @@ def test_it_goes_on_after_a_provider_that_was_busy(stopped: AgentRan) -> None:
     assert stopped.report["error_count"] == 2 + stopped.row.asks_again
 
 
-def test_a_cut_answer_that_is_not_asked_for_again_is_a_loss(attempts: AgentAttempts) -> None:
+def test_a_cut_answer_that_is_not_asked_for_again_is_said_with_the_verdict(attempts: AgentAttempts) -> None:
     if attempts.row.asks_again:
         pytest.skip("its program repeats the request")
-    end = attempts.run([attempts.reads(), Break()]).left.end
-    if end.loss is not None:
-        assert (end.loss.loss, end.loss.agent_started) == (LossClass.PROVIDER, True)
-    else:
-        assert end.scored is not None
-        assert end.scored.stop is Stop.FINISHED, "it was repeated all the same"
+    end = attempts.run([attempts.reads(), Break()]).scored
+    assert end.metrics.provider_gave_up or end.stop is Stop.FINISHED, "it was repeated all the same"
 
 
-def test_a_provider_that_fails_for_good_is_a_loss(attempts: AgentAttempts) -> None:
+def test_a_provider_that_fails_for_seconds_is_said_with_the_verdict(attempts: AgentAttempts) -> None:
+    """An outage takes a minute (`test_whose_fault.py`): an agent may provoke some failures and end its program."""
     if attempts.row.impatient is None:
         pytest.skip("this agent repeats a failed request until its time is over")
     ran = attempts.run([attempts.reads(), *[Fail(529)] * 12], options=attempts.row.impatient)
-    assert (ran.loss.loss, ran.loss.agent_started) == (LossClass.PROVIDER, True)
+    assert (ran.scored.verdict, ran.scored.metrics.provider_gave_up) == (Verdict.FAILED, True)
     assert ran.report["turns"] == 1
     assert KEY not in ran.left.said()
 

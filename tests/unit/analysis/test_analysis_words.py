@@ -25,6 +25,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import InlineSpec
+from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 
@@ -175,6 +176,21 @@ def test_crashes_that_differ_between_conditions_are_said_with_their_p(tmp_path: 
     assert not [text for text in few.answer if "unequally often" in text]
 
 
+def test_failures_of_the_provider_that_differ_between_conditions_are_said_with_their_p(tmp_path: Path) -> None:
+    def ending(most: int) -> Callable[[Trial], Fate]:
+        def fate(trial: Trial) -> Fate:
+            ended = trial.condition == "none" and trial.rep < most
+            return Fate(metrics=Metrics(provider_gave_up=ended))
+
+        return fate
+
+    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=20), ending(8)))
+    (found,) = [text for text in made.answer if "failure of the model provider" in text]
+    assert "placebo 0 of 20, none 8 of 20; p" in found
+    few = read(write(tmp_path / "few", plan(("a",), CONDITIONS, reps=20), ending(2)))
+    assert not [text for text in few.answer if "failure of the model provider" in text]
+
+
 def test_a_halted_condition_is_in_no_rate_and_the_contrast_has_no_answer(tmp_path: Path) -> None:
     made_plan = plan(("a", "b"), CONDITIONS, reps=4, primary=PRIMARY)
     store = write(tmp_path, made_plan, crashing("none", *range(4)))
@@ -278,7 +294,9 @@ def test_losses_that_matter_are_in_the_answer(tmp_path: Path) -> None:
         "not robust",
         "2 of 15 lost first runs could change the decision",
     )
-    assert any("lost first runs unequally often" in caution for caution in made.cautions)
+    assert any(
+        "lost first runs unequally often (placebo 0 of 30, none 15 of 30; p" in text for text in made.answer
+    )
     [robust, _] = made.analysis.robustness
     assert (robust.missing_treatment, robust.missing_control) == (0, 15)
 

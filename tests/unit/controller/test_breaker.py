@@ -157,3 +157,16 @@ def test_what_is_unknown_is_taken_as_the_most_it_can_have_been() -> None:
 
 def test_without_a_cap_everything_may_start() -> None:
     assert CampaignBudget(cap=None, trial=0, spent=1e9).allows(10_000)
+
+
+def test_text_of_another_condition_halts_from_two_tasks_on() -> None:
+    """One attempt may have brought it about itself."""
+    health = ProviderHealth(Breaker.closed(8))
+    loss = Loss(loss=LossClass.CONTAMINATED, message="m", agent_started=True)
+    scopes: list[HaltScope] = []
+    for task in ("a", "a", "b", "c"):
+        health = health.measured("z").lost(task, loss, in_flight=1, working=0, now=0, back_off_s=1)
+        scopes.append(health.scope(task, loss))
+    assert scopes == [HaltScope.NONE, HaltScope.NONE, HaltScope.CAMPAIGN, HaltScope.CAMPAIGN]
+    other = Loss(loss=LossClass.EVICTED, message="m", agent_started=True)
+    assert health.scope("a", other) is HaltScope.NONE

@@ -16,7 +16,7 @@ from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.oracle_and_nop import Nop
-from trialfleet_runner.attempt.agent_run import refuse_another_model, refuse_witnessed, stopped
+from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.parsed_output import parse_output
@@ -39,7 +39,7 @@ def report(**given: object) -> GatewayReport:
         ),
         0,
     )
-    base |= dict.fromkeys(("models", "others", "errors", "refused", "undeclared", "own_files"), ())
+    base |= dict.fromkeys(("models", "foreign_models", "errors", "refused", "undeclared", "own_files"), ())
     base |= dict.fromkeys(
         ("cost_usd", "main_model", "provider_error", "halt", "stop", "first_request_s", "last_answer_s")
     )
@@ -50,17 +50,6 @@ def report(**given: object) -> GatewayReport:
 
 def exited(cause: str = "itself", code: int = 0) -> Exit:
     return Exit(code, cause, 1.0, 1.0)  # type: ignore[arg-type]
-
-
-# --- the planned model ----------------------------------------------------------------------------------
-
-
-def test_an_agent_that_works_with_another_model_alone_halts_the_campaign() -> None:
-    refuse_another_model(report(turns=1, others=("small",), main_model="large"))  # a sub-agent
-    refuse_another_model(report(answered=1, main_model="large"))
-    with pytest.raises(Lost, match=r"asked for the model small, not for large as planned") as caught:
-        refuse_another_model(report(answered=1, others=("small",), main_model="large"))
-    assert (caught.value.loss, caught.value.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
 
 
 # --- what others have seen ------------------------------------------------------------------------------

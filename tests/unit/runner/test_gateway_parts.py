@@ -410,3 +410,38 @@ def test_only_named_headers_travel() -> None:
     assert upstream.prefix == "/base"
     assert "key" not in repr(upstream).replace("x-api-key", "")
     assert passed_back([("Set-Cookie", "c"), ("Retry-After", "3"), ("Server", "s")]) == {"retry-after": "3"}
+
+
+# --- where an answer begins ------------------------------------------------------------------------------
+
+_CALLED = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+BEGINNINGS: list[tuple[str, dict[str, object], bool]] = [
+    ("/v1/messages", {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 3}}}, False),
+    (
+        "/v1/messages",
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        False,
+    ),
+    ("/v1/messages", {"type": "content_block_start", "index": 0, "content_block": _CALLED}, True),
+    ("/v1/messages", {"type": "content_block_delta", "index": 0, "delta": {"text": "a"}}, True),
+    ("/v1/chat/completions", {"choices": [{"delta": {"role": "assistant", "content": ""}}]}, False),
+    ("/v1/chat/completions", {"choices": [{"delta": {"refusal": "no"}}]}, True),
+    ("/v1/chat/completions", {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "1"}]}}]}, True),
+    ("/v1/responses", {"type": "response.created", "response": {"id": "r"}}, False),
+    ("/v1/responses", {"type": "response.output_item.added", "item": {"type": "message"}}, False),
+    (
+        "/v1/responses",
+        {"type": "response.output_item.added", "item": {"type": "function_call", "name": "f"}},
+        True,
+    ),
+    ("/v1/responses", {"type": "response.output_text.delta", "delta": "a"}, True),
+]
+
+
+@pytest.mark.parametrize(("path", "event", "begun"), BEGINNINGS)
+def test_an_answer_has_begun_with_a_tools_name(path: str, event: dict[str, object], *, begun: bool) -> None:
+    """Which tool the model calls is an answer: a stream that is left after that is a turn."""
+    assembler = DIALECTS[path].stream("text/event-stream")
+    assert assembler is not None
+    assembler.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+    assert assembler.answer().begun is begun

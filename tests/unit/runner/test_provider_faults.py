@@ -191,8 +191,8 @@ def test_only_the_same_failure_confirms_another() -> None:
     assert not limit.repeats(bad_key)
 
 
-def failed(started: float, which: Fault, size: int = 10) -> FailedRequest:
-    sent = SentRequest(DIALECTS["/v1/messages"], "", {}, {}, size)
+def failed(started: float, which: Fault) -> FailedRequest:
+    sent = SentRequest(DIALECTS["/v1/messages"], "", {}, {})
     return FailedRequest(started, sent, ProviderFailure(which, 529, "k", f"at {started}"))
 
 
@@ -212,8 +212,6 @@ def test_an_outage_is_three_failures_over_a_minute(starts: tuple[float, ...], ou
         record.add(failed(start, TRANSIENT))
     assert (record.outage is not None) is outage
     assert record.error == f"at {starts[-1]}"
-    record.add(failed(starts[-1], TRANSIENT, size=10**6))
-    assert record.outage is None, "a request beyond the declared size"
 
 
 @pytest.mark.parametrize("ending", ["answer", "refusal"])

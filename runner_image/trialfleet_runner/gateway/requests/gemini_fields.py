@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_runner.gateway.requests.shapes import (
+    BASE64,
     FLAG,
     FREE,
     INTEGER,
@@ -16,7 +17,7 @@ from trialfleet_runner.gateway.requests.shapes import (
     google_fields,
 )
 
-_INLINE = google_fields(mimeType=TEXT, data=TEXT, displayName=TEXT)
+_INLINE = google_fields(mimeType=TEXT, data=BASE64, displayName=TEXT)
 _PART = google_fields(
     text=TEXT,
     thought=FLAG,

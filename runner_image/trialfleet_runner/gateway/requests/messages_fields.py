@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_runner.gateway.requests.shapes import (
+    BASE64,
     FLAG,
     FREE,
     INTEGER,
@@ -24,12 +25,13 @@ FIRST_PARTY_HINTS = frozenset({"scope", "eager_input_streaming", "service_tier",
 CACHE = typed_fields(ttl=OneOf(("5m", "1h")), scope=TEXT)
 _CITATIONS = Fields({"enabled": FLAG})
 _TEXT = typed_fields(text=TEXT, citations=FREE, cache_control=CACHE)
-_BASE64 = typed_fields(media_type=TEXT, data=TEXT)
+_BASE64 = typed_fields(media_type=TEXT, data=BASE64)
+_PLAIN = typed_fields(media_type=TEXT, data=TEXT)
 _IMAGE = typed_fields(source=ByType({"base64": _BASE64}), cache_control=CACHE)
 _PARTS = {"text": _TEXT, "image": _IMAGE}
 _DOCUMENT = typed_fields(
     source=ByType(
-        {"base64": _BASE64, "text": _BASE64, "content": typed_fields(content=TextOr(Items(ByType(_PARTS))))}
+        {"base64": _BASE64, "text": _PLAIN, "content": typed_fields(content=TextOr(Items(ByType(_PARTS))))}
     ),
     title=TEXT,
     context=TEXT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trialfleet_runner.gateway.requests.shapes import (
     DATA_URL,
+    EMBEDDED,
     FLAG,
     FREE,
     INTEGER,
@@ -45,7 +46,7 @@ _PARTS = ByType(
         "text": typed_fields(text=TEXT, cache_control=_CACHE),
         "refusal": typed_fields(refusal=TEXT),
         "image_url": typed_fields(image_url=Fields({"url": DATA_URL, "detail": TEXT}), cache_control=_CACHE),
-        "file": typed_fields(file=Fields({"file_data": TEXT, "filename": TEXT})),
+        "file": typed_fields(file=Fields({"file_data": EMBEDDED, "filename": TEXT})),
     }
 )
 _CALL = typed_fields(
@@ -118,7 +119,7 @@ _INPUT_PARTS: dict[str, Fields] = {
     "output_text": typed_fields(text=TEXT, annotations=FREE, logprobs=FREE),
     "refusal": typed_fields(refusal=TEXT),
     "input_image": typed_fields(image_url=DATA_URL, detail=TEXT),
-    "input_file": typed_fields(file_data=TEXT, filename=TEXT, detail=TEXT),
+    "input_file": typed_fields(file_data=EMBEDDED, filename=TEXT, detail=TEXT),
     "text": typed_fields(text=TEXT),
     "summary_text": typed_fields(text=TEXT),
     "reasoning_text": typed_fields(text=TEXT),

@@ -199,6 +199,13 @@ DATA_URL = Matching(
 )
 
 
+BASE64 = Matching(re.compile(r"[A-Za-z0-9+/=_\s-]*"), "base64")
+EMBEDDED = Matching(
+    re.compile(r"data:.*|[A-Za-z0-9+/=_\s-]*", re.DOTALL),
+    "base64 or a data: address, because the provider would fetch another one itself",
+)
+
+
 def typed_fields(**known: Shape) -> Fields:
     """An object with a `type`, these fields, and a mark for the cache."""
     return Fields({"type": TEXT, **known})

@@ -1,0 +1,268 @@
+"""What one request may be: its model, its size, its framing; and how many there are at a time."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_hosts import HOSTS, ModelHost, ask_model, gateway_to, request_for
+from tests.support.model_requests import GEMINI, MESSAGES
+from tests.support.scripted_messages import Fail, Hang, Say
+from tests.support.waiting import wait_until
+from trialfleet_runner.gateway import Gateway, TrialBudget
+from trialfleet_runner.gateway.budget import MOST_IN_FLIGHT
+
+PLANNED = {"anthropic": "claude-sonnet-4-6", "chat": "gpt-5.2", "responses": "gpt-5.2", "gemini": "gemini-2.5-pro"}
+WORDS = "word " * 1000
+
+
+def asking(host: ModelHost, model: str) -> tuple[str, bytes]:
+    path, body = request_for(host, streamed=False)
+    if host.path == GEMINI:
+        return path.replace("gemini-2.5-pro", model), json.dumps(body).encode()
+    return path, json.dumps({**body, "model": model}).encode()
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_model_that_the_plan_lacks_is_answered_404(tmp_path: Path, name: str) -> None:
+    planned, host = PLANNED[name], HOSTS[name]
+    options: dict[str, Any] = {"model": planned, "side_models": ("small-*",)}
+    foreign = ("large-1", f"{planned}-pro", *(() if host.path == GEMINI else (f"{planned}:online",)))
+    with gateway_to(tmp_path, host, **options) as (gateway, server):
+        for model in foreign:
+            assert ask_model(gateway, *asking(host, model))[0] == 404
+        refused = gateway.report()
+        assert server.requests == []
+        assert ask_model(gateway, *asking(host, "small-1"))[0] == 200
+        assert ask_model(gateway, *asking(host, planned))[0] == 200
+        report = gateway.report()
+    assert (refused.received, refused.halt, refused.throttled_s) == (0, None, 0)
+    assert refused.foreign_models == tuple(sorted(foreign))
+    assert (report.received, report.turns, report.side_requests) == (2, 1, 1)
+
+
+def with_text(host: ModelHost, text: str, *, image: str = "") -> bytes:
+    _, body = request_for(host, streamed=False)
+    if host.path == GEMINI:
+        parts: list[dict[str, Any]] = [{"text": text}, {"inlineData": {"mimeType": "image/png", "data": image}}]
+        return json.dumps({**body, "contents": [{"role": "user", "parts": parts}]}).encode()
+    field, kind = ("input", "input_text") if "input" in body else ("messages", "text")
+    picture: dict[str, Any] = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}}
+    if host.path == MESSAGES:
+        picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": image}}
+    elif field == "input":
+        picture = {"type": "input_image", "image_url": f"data:image/png;base64,{image}"}
+    content = [{"type": kind, "text": text}, picture]
+    return json.dumps({**body, field: [{"role": "user", "content": content}]}).encode()
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_request_beyond_the_declared_size_is_answered_413(tmp_path: Path, name: str) -> None:
+    host = HOSTS[name]
+    path, _ = request_for(host, streamed=False)
+    with gateway_to(tmp_path, host, request_tokens=2000) as (gateway, server):
+        status, answer = ask_model(gateway, path, with_text(host, WORDS * 2))
+        assert (status, b"prompt is too long" in answer) == (413, True)
+        assert server.requests == []
+        assert ask_model(gateway, path, with_text(host, WORDS, image="A" * 100_000))[0] == 200, (
+            "an image is no text"
+        )
+        assert gateway.report().refused == ("prompt is too long: more than limits.request_tokens (2,000 tokens)",)
+
+
+def test_text_that_is_dressed_up_as_an_image_is_text(tmp_path: Path) -> None:
+    host = HOSTS["anthropic"]
+    call = {"type": "tool_use", "id": "1", "name": "f", "input": {"media_type": "image/png", "data": WORDS * 2}}
+    _, body = request_for(host, streamed=False)
+    body["messages"] = [{"role": "assistant", "content": [call]}]
+    with gateway_to(tmp_path, host, request_tokens=2000) as (gateway, _):
+        assert ask_model(gateway, host.path, json.dumps(body).encode())[0] == 413
+
+
+def test_four_requests_are_in_flight_and_others_wait(tmp_path: Path) -> None:
+    host = HOSTS["anthropic"]
+    path, body = request_for(host, streamed=False)
+    with gateway_to(tmp_path, host) as (gateway, server), ThreadPoolExecutor(7) as pool:
+        server.play(*[Hang()] * MOST_IN_FLIGHT)
+        asked = [pool.submit(ask_model, gateway, path, json.dumps(body).encode()) for _ in range(7)]
+        wait_until(lambda: len(server.requests) == MOST_IN_FLIGHT)
+        time.sleep(0.3)
+        assert len(server.requests) == MOST_IN_FLIGHT
+        server.released.set()
+        assert len([one.result() for one in asked]) == 7
+        assert len(server.requests) == 7
+
+
+def test_requests_that_the_agent_left_take_no_place_and_stop_no_clock(tmp_path: Path) -> None:
+    """A client that gives up on a silent provider asks again on another connection."""
+    host = HOSTS["anthropic"]
+    path, body = request_for(host, streamed=False)
+    data = json.dumps(body).encode()
+    with gateway_to(tmp_path, host, model="claude-sonnet-4-6") as (gateway, server):
+        server.play(*[Hang()] * MOST_IN_FLIGHT, Say())
+        for n in range(MOST_IN_FLIGHT):
+            with socket.create_connection(("127.0.0.1", gateway.port or 0)) as connection:
+                connection.sendall(head(gateway, path, f"content-length: {len(data)}") + data)
+                wait_until(lambda n=n: len(server.requests) == n + 1)
+        began = time.monotonic()
+        assert ask_model(gateway, path, data)[0] == 200
+        assert time.monotonic() - began < 10
+        report = gateway.report()
+    assert (report.throttled_s, report.provider_error, report.turns) == (0, None, 1)
+    assert (report.interrupted, report.estimated_answers) == (MOST_IN_FLIGHT, MOST_IN_FLIGHT), (
+        "charged all the same"
+    )
+
+
+def test_a_limit_a_minute_that_the_request_exceeds_stops_no_clock(tmp_path: Path) -> None:
+    """It never passes, so that the provider would be blamed for as long as the agent likes."""
+    host = HOSTS["chat"]
+    for stated, stops in (("900", False), ("90000", True)):
+        folder = tmp_path / stated
+        folder.mkdir()
+        with gateway_to(folder, host, model="gpt-5.2") as (gateway, server):
+            server.play(Fail(429, "rate_limit_exceeded", token_limit=stated))
+            ask_model(gateway, host.path, with_text(host, WORDS))
+            time.sleep(0.1)
+            assert (gateway.throttled_s() > 0.05) is stops
+            assert (gateway.report().provider_error is not None) is stops
+
+
+# --- the connection ------------------------------------------------------------------------------------------
+
+
+def exchange(gateway: Gateway, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", gateway.port or 0), timeout=20) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    return answer
+
+
+def head(gateway: Gateway, path: str, *lines: str, version: str = "1.1") -> bytes:
+    given = (f"POST {path} HTTP/{version}", f"x-api-key: {gateway.token}", *lines)
+    return "\r\n".join((*given, "", "")).encode()
+
+
+def chunked(data: bytes, trailers: bytes = b"") -> bytes:
+    return b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(data), data, trailers)
+
+
+def test_framings_of_one_request(tmp_path: Path) -> None:
+    host = HOSTS["anthropic"]
+    path, body = request_for(host, streamed=True)
+    data = json.dumps(body).encode()
+    length = f"content-length: {len(data)}"
+    with gateway_to(tmp_path, host) as (gateway, server):
+        trailers = head(gateway, path, "transfer-encoding: chunked") + chunked(data, b"x-sum: 1\r\n")
+        assert exchange(gateway, trailers * 2).count(b"HTTP/1.1 200") == 2, (
+            "trailers, and a second request after it"
+        )
+        assert exchange(gateway, (head(gateway, path, length) + data) * 2).count(b"HTTP/1.1 200") == 2
+        old = exchange(gateway, head(gateway, path, length, version="1.0") + data)
+        assert old.startswith(b"HTTP/1.1 200")
+        assert b"transfer-encoding" not in old.partition(b"\r\n\r\n")[0]
+        assert old.rstrip().endswith(b'data: {"type": "message_stop"}')
+        assert len(server.requests) == 5
+
+
+AMBIGUOUS = (
+    ("transfer-encoding: chunked", "content-length: 3"),
+    ("transfer-encoding: gzip, chunked",),
+    ("content-length: 2", "content-length: 3"),
+    ("content-length: -2",),
+    ("content-length: 2", "content-encoding: gzip"),
+    ("transfer-encoding: chunked", "content-encoding: br"),
+)
+
+
+@pytest.mark.parametrize("lines", AMBIGUOUS)
+def test_what_two_parsers_may_read_differently_is_refused(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    with gateway_to(tmp_path, HOSTS["anthropic"]) as (gateway, server):
+        answer = exchange(gateway, head(gateway, MESSAGES, *lines) + chunked(b"{}"))
+        assert answer.split()[1] in (b"400", b"411", b"415")
+        assert answer.count(b"HTTP/1.1") == 1, "nothing that follows is read as a request"
+        assert server.requests == []
+
+
+def test_a_web_socket_and_huge_headers_are_not_served(tmp_path: Path) -> None:
+    upgrade = ("connection: upgrade", "upgrade: websocket", "sec-websocket-key: eA==", "sec-websocket-version: 13")
+    with gateway_to(tmp_path, HOSTS["responses"]) as (gateway, server):
+        for path in ("/v1/responses", "/v1/models", "/v1/realtime?model=gpt-5.2"):
+            request = head(gateway, path, *upgrade).replace(b"POST", b"GET")
+            assert b" 101 " not in exchange(gateway, request)
+        assert exchange(gateway, head(gateway, MESSAGES, "x: " + "y" * 70_000)).split()[1] == b"431"
+        assert exchange(gateway, head(gateway, MESSAGES, *(f"x-{n}: y" for n in range(200)))).split()[1] == b"431"
+        assert [one for one in server.requests if one.path != "/v1/models"] == []
+
+
+@pytest.mark.parametrize(
+    "query", ["fields=candidates", "alt=media", "alt=sse&fields=x", "access_token=x", "$alt=sse"]
+)
+def test_a_query_cannot_change_what_the_provider_answers(tmp_path: Path, query: str) -> None:
+    host = HOSTS["gemini"]
+    path, body = request_for(host, streamed=True)
+    with gateway_to(tmp_path, host) as (gateway, server):
+        status, _ = ask_model(gateway, f"{path.partition('?')[0]}?{query}", json.dumps(body).encode())
+        assert (status, server.requests) == (400, [])
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_headers_cannot_change_how_the_provider_reads_or_answers(tmp_path: Path, name: str) -> None:
+    """Another charset would be another request; a compressed answer would look like a broken one."""
+    host = HOSTS[name]
+    path, body = request_for(host, streamed=True)
+    data = json.dumps(body).encode()
+    odd = (
+        *("content-type: text/plain; charset=utf-16", "accept-encoding: gzip", "anthropic-workspace-id: w"),
+        *("x-http-method-override: DELETE", "cookie: a=b", f"content-length: {len(data)}"),
+    )
+    with gateway_to(tmp_path, host) as (gateway, server):
+        assert b" 200 " in exchange(gateway, head(gateway, path, *odd) + data)[:20]
+        sent = server.requests[0].headers
+    assert (sent["content-type"], sent.get("accept-encoding", "identity")) == ("application/json", "identity")
+    assert not {"anthropic-workspace-id", "x-http-method-override", "cookie"} & set(sent)
+
+
+def test_of_two_limits_on_output_the_larger_is_paid_for(tmp_path: Path) -> None:
+    """A provider may keep either."""
+    host = HOSTS["chat"]
+    _, body = request_for(host, streamed=False)
+    with gateway_to(tmp_path, host, budget=TrialBudget(max_cost_usd=0.2)) as (gateway, server):
+        both = {**body, "max_tokens": 1, "max_completion_tokens": 100_000}
+        assert ask_model(gateway, host.path, json.dumps(both).encode())[0] == 200
+        sent = server.requests[0].body
+    assert sent["max_tokens"] == sent["max_completion_tokens"] < 20_000
+
+
+def test_an_upstream_that_never_answers_many_ends_with_the_gateway(tmp_path: Path) -> None:
+    host = HOSTS["anthropic"]
+    path, body = request_for(host, streamed=False)
+    with gateway_to(tmp_path, host) as (gateway, server):
+        server.play(*[Hang()] * MOST_IN_FLIGHT, Say())
+        threads = [threading.Thread(target=lambda: _quietly(gateway, path, body), daemon=True) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(server.requests) == MOST_IN_FLIGHT)
+        began = time.monotonic()
+        gateway.close()
+        for thread in threads:
+            thread.join(10)
+        assert time.monotonic() - began < 8
+        assert len(server.requests) == MOST_IN_FLIGHT
+
+
+def _quietly(gateway: Gateway, path: str, body: dict[str, Any]) -> None:
+    with suppress(OSError, http.client.HTTPException):
+        ask_model(gateway, path, json.dumps(body).encode())
