@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.figure import Figure
-from trialfleet_runner.gateway import Gateway, Upstream
+from trialfleet_runner.gateway import Gateway, Upstream, budget
 
 REQUESTS = 200
 EVENTS = 100
@@ -91,6 +91,7 @@ def _provide(parent: Connection) -> None:
 
 
 def _forward(parent: Connection, provider: int) -> None:
+    budget.MOST_IN_FLIGHT = STREAMS  # a trial's limit is lower: here the process is measured, not the limit
     with (
         tempfile.TemporaryDirectory() as folder,
         Gateway(Upstream(f"http://127.0.0.1:{provider}", "key"), record=Path(folder)) as gateway,

@@ -102,6 +102,22 @@ def test_four_requests_are_in_flight_and_others_wait(tmp_path: Path) -> None:
         assert len(server.requests) == 7
 
 
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_made_up_name_of_the_planned_model_stops_no_clock(tmp_path: Path, name: str) -> None:
+    """Gateways answer 429 where no deployment has the name, whoever asks."""
+    planned, host = PLANNED[name], HOSTS[name]
+    for asked, answered, stops in ((f"{planned}-20991231", False, False), (f"{planned}-20991231", True, True)):
+        folder = tmp_path / f"{answered}"
+        folder.mkdir()
+        with gateway_to(folder, host, model=planned, side_models=()) as (gateway, server):
+            server.play(*([Say()] if answered else []), Fail(429, "rate_limit_error"))
+            for _ in range(1 + answered):
+                ask_model(gateway, *asking(host, asked))
+            time.sleep(0.1)
+            assert (gateway.throttled_s() > 0.05) is stops
+            assert (gateway.report().provider_error is not None) is stops
+
+
 def test_requests_that_the_agent_left_take_no_place_and_stop_no_clock(tmp_path: Path) -> None:
     """A client that gives up on a silent provider asks again on another connection."""
     host = HOSTS["anthropic"]
@@ -116,7 +132,7 @@ def test_requests_that_the_agent_left_take_no_place_and_stop_no_clock(tmp_path: 
         began = time.monotonic()
         assert ask_model(gateway, path, data)[0] == 200
         assert time.monotonic() - began < 10
-        report = gateway.report()
+    report = gateway.report()
     assert (report.throttled_s, report.provider_error, report.turns) == (0, None, 1)
     assert (report.interrupted, report.estimated_answers) == (MOST_IN_FLIGHT, MOST_IN_FLIGHT), (
         "charged all the same"

@@ -155,6 +155,7 @@ class RequestTally:
     last_answer_s: float | None = None
     models: set[str] = field(default_factory=set[str])
     foreign_models: set[str] = field(default_factory=set[str])
+    answered_chains: set[str] = field(default_factory=set[str])  # of the main model
     side_models: frozenset[str] | None = None  # patterns of names; None: every model is passed on
     refused: list[str] = field(default_factory=list[str])
     errors: list[ProviderError] = field(default_factory=list[ProviderError])
@@ -208,6 +209,7 @@ class RequestTally:
             self.throttle.succeeded(chain, started, main=main)
             if main:
                 self.planned.answered(started)
+                self.answered_chains.add(chain)
             self.answered += 1
             self.last_answer_s = at
             if answer.model:
@@ -228,11 +230,17 @@ class RequestTally:
             if len(self.errors) < _KEPT_ERRORS:
                 kept = {"status": failure.status, "fault": failure.fault.value, "message": failure.message}
                 self.errors.append(ProviderError.model_validate({"at_s": at, **kept}))
-            if not main:
+            if not main or not self._is_vouched_for(chain):
                 return
             self.planned.add(one)
             if failure.fault is Fault.TRANSIENT:
                 self.throttle.failed(chain, one.started, until)
+
+    def _is_vouched_for(self, chain: str) -> bool:
+        """Whether a failure there says something of the provider: the model is named as planned, or has answered
+        by this name. Other names of it (another date) are the agent's choice, and may get a 429 from anybody."""
+        planned = (self.main_model or "").partition("[")[0]
+        return chain in self.answered_chains or chain.rpartition(" ")[2] in (planned, planned.rpartition("/")[2])
 
     def halt_campaign(self, reason: str) -> None:
         """No trial of this campaign can succeed."""
