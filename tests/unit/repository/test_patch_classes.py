@@ -52,7 +52,7 @@ def test_a_change_is_placed_by_its_path(paths: str, side: str) -> None:
 
 
 def test_a_removal_is_placed_as_a_change_is() -> None:
-    removed = dict.fromkeys((*PRODUCT.split(), *OTHERS.split(), *LEFT.split()))
+    removed: Changes = dict.fromkeys(map(str, f"{PRODUCT} {OTHERS} {LEFT}".split()))
     assert sides(removed) == sides(changes_of(" ".join(removed)))
 
 
