@@ -108,7 +108,7 @@ class Scorer:
         `terminated` if `stop` ended the tests.
         """
         ready = self.ready
-        known = ready.pristine.manifest.keys() if ready.classes else ()
+        known = ready.pristine.manifest.keys()
         split = split_changes(changes_of(diff, ready.given, ready.exclusions), ready.classes, known)
         matter = others_may_matter(split, ready.classes, known)
         scoring = ScoringRuns({}, split)
