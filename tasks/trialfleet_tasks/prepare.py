@@ -52,8 +52,9 @@ def prepare_task(
             where=task.where,
             hint="run `trialfleet validate` again",
         )
-    variants = prepared.variants
-    template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
+    variants = prepared.variants.with_test_side(validation.test_side)
+    scored = pack(variants.pristine) if validation.test_side else prepared.pristine
+    template = build_template(template_of(sha256(scored), None, cache=cache), variants.pristine)
     output = _frozen_output(validation, objects)
     prompt = _prompt(task, prepared, output)
     environment = prepared.environment
@@ -74,7 +75,7 @@ def prepare_task(
         digest="0" * 64,
         environment=environment.ref,
         workspace=objects.put(pack(variants.workspace)),
-        pristine=objects.put(prepared.pristine),
+        pristine=objects.put(scored),
         fix=objects.put(between(template, variants.fix).encode()),
         test_command=environment.test_command,
         results=environment.results,

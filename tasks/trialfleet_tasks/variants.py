@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from trialfleet_ledger.errors import OperatorError
@@ -10,6 +10,7 @@ from trialfleet_repository.context_files import strip
 from trialfleet_repository.environments.provided import Provided
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.languages import PYTHON, is_test_path, is_vendored
+from trialfleet_repository.patch import applied
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError, changed, is_folder
 from trialfleet_tasks.sources.materialise import Trees
 from trialfleet_tasks.taskfile import LoadedTask
@@ -39,6 +40,17 @@ class Variants:
         fix = {path: entry for path, entry in self.fix.items() if not stays.excludes(path)}
         hidden = tuple(path for path in self.fix if path not in fix)
         return replace(self, fix=fix, left_out=(*self.left_out, *hidden))
+
+    def with_test_side(self, paths: Collection[str]) -> Variants:
+        """With these changes of the fix in the scored tree, like its test files: no agent may make them. What the
+        agent gets stays the same."""
+        side = {path: entry for path, entry in self.fix.items() if path in paths}
+        return replace(
+            self,
+            pristine=applied(self.pristine, side),
+            fix={path: entry for path, entry in self.fix.items() if path not in side},
+            test_files=(*self.test_files, *side),
+        )
 
     @property
     def travelling_tests(self) -> tuple[str, ...]:

@@ -35,8 +35,9 @@ from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
+from trialfleet_tasks.validate import lookups
 from trialfleet_tasks.validate.record import ProblemKind, Validation
-from trialfleet_tasks.validate.task import validate_task
+from trialfleet_tasks.validate.task import save, validate_task
 
 THIS = ".".join(map(str, sys.version_info[:2]))
 TEST = """
@@ -617,3 +618,71 @@ def test_the_lookups_of_tests_are_recorded(shop: Shop, cache: Cache) -> None:
         {"checks/more.py"},
         ("extra/checks/same.py",),
     )
+
+
+SUPPORTED = """
+from tests.support import expected
+from shop.price import total
+
+def test_total():
+    assert total([1, 2]) == expected()
+
+def test_kept(): ...
+"""
+
+
+def test_a_validation_without_classes_gets_them_by_names_without_a_run(shop: Shop, cache: Cache) -> None:
+    first = run(shop, cache)
+    save(first.model_copy(update={"classes": None, "rule": None}), cache=cache)
+    result = run(shop, cache)
+    assert (result.at, result.rule) == (first.at, "names")
+    assert result.classes is not None
+    classes = PatchClasses.model_validate_json(Objects(cache.objects).get(result.classes))
+    assert (classes.production, classes.packages) == (("src/shop/__init__.py", "src/shop/price.py"), ("src/shop",))
+    assert run(shop, cache) == result
+
+
+def test_names_hold_where_strace_cannot_be_used(shop: Shop, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "probe_strace", lambda: "strace is not installed")
+    result = run(shop, cache, fresh=True)
+    assert (result.problems, result.rule) == ((), "names")
+    assert "look-ups of the tests are not recorded: strace is not installed" in result.warnings
+
+
+def test_tests_that_fail_under_strace_have_the_rule_of_names(shop: Shop, cache: Cache) -> None:
+    shop.test(
+        "from shop.price import total\n"
+        "def test_total():\n"
+        "    traced = int(open('/proc/self/status').read().partition('TracerPid:')[2].split()[0])\n"
+        "    assert total([1, 2]) == 3 and not traced\n"
+    )
+    result = run(shop, cache)
+    assert (result.problems, result.rule) == ((), "names")
+    assert (
+        "look-ups of the tests are not recorded: under strace, tests/test_price.py::test_total does not pass"
+        in (result.warnings)
+    )
+
+
+@pytest.mark.parametrize("support", ["def expected():\n    return 3\n", "import shop.price as p\np.total = sum\n"])
+def test_support_that_the_fix_changes_is_the_tests_unless_it_is_the_fix(
+    shop: Shop, cache: Cache, support: str
+) -> None:
+    shop.test(SUPPORTED)
+    shop.write("before/tests/support.py", "def expected():\n    return 3\n")
+    shop.write("after/tests/support.py", f"{support}\n\ndef expected():\n    return 3\n")
+    result = run(shop, cache)
+    is_tests = "total" not in support
+    assert (result.problems, result.test_side) == ((), ("tests/support.py",) if is_tests else ())
+    assert result.classes is not None
+    classes = PatchClasses.model_validate_json(Objects(cache.objects).get(result.classes))
+    assert ("tests/support.py" in classes.production) is not is_tests
+    objects = Objects(cache.objects)
+    planned = prepare_task(shop.load(), result, cache=cache, objects=objects, mirrors={}, sandbox=sandbox_of())
+    order = planned.order
+    scored, given = (unpack(objects.get(digest)) for digest in (order.pristine, order.workspace))
+    assert ("tests/support.py" in order.test_files) is is_tests
+    assert ("tests/support.py" in order.travelling_tests) is not is_tests
+    before = (shop.root / "before/tests/support.py").read_bytes()
+    assert (scored["tests/support.py"].data != before) is is_tests
+    assert given["tests/support.py"].data == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +28,7 @@ MAX_MISSED = 50_000
 
 @dataclass(frozen=True)
 class PathLookups:
-    """What the tests of the fixed tree looked up, from the workspace's root: `hits` exist, `misses` do not."""
+    """What tests looked up, from the workspace's root: `hits` exist, `misses` do not."""
 
     hits: frozenset[str] = frozenset()
     misses: frozenset[str] = frozenset()
@@ -127,8 +128,11 @@ class _ProductTree:
 
     @cached_property
     def packages(self) -> frozenset[str]:
-        """Folders of the product's files, and those above them: what tests look for is known of them."""
-        return frozenset(folder for path in self.production for folder in _folders(path))
+        """Folders of the product's files, and those above several of them: what tests look for is known there."""
+        folders = {_folder(path) for path in self.production}
+        above = {folder for inner in folders for folder in folders_above(inner)} - {ROOT}
+        inside = Counter(map(_folder, above))
+        return frozenset(folders | {folder for folder, number in inside.items() if number > 1})
 
     def is_missed(self, path: str) -> bool:
         """Whether nothing is there, it could travel, and it is no new source in a folder of such source."""

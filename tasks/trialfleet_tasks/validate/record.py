@@ -73,7 +73,8 @@ class NodeCoverage(Frozen):
 
 class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
-    the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `must_fail`: a
+    the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `test_side`:
+    paths that the fix changes and that support its tests alone: scored as the fix has them. `must_fail`: a
     `MustFailTest`, an object; `control`: how many tests it has, or "none" with the reason."""
 
     task: Name
@@ -92,6 +93,7 @@ class Validation(Record):
     control: str = "none (`trialfleet validate --fresh` makes it)"
     targets: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()
+    test_side: tuple[str, ...] = ()
     coverage: tuple[NodeCoverage, ...] = ()
     imported: str | None = None
     environment: EnvironmentRef | None = None

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.tool_environment import compiled, compiled_beside
 from trialfleet_repository.testrun import Suite, TestRun, mounts_of, run_tests, variables
-from trialfleet_repository.trees import Tree, TreeEntry, write_changes
+from trialfleet_repository.trees import Tree, write_changes
 from trialfleet_repository.workspace import Template, clone
 from trialfleet_repository.workspace_scan import Changes
 from trialfleet_sandbox.protocol import Job, Sandbox, inside
@@ -20,7 +20,7 @@ from trialfleet_tasks.validate import lookups
 from trialfleet_tasks.validate.product_classes import PathLookups
 
 _MARK = "trialfleet-file:"
-_NO_FILES: Mapping[str, TreeEntry] = {}
+_NO_FILES: Changes = {}
 _FIND = (
     "import importlib.util, os, sys\n"
     "spec = importlib.util.find_spec(sys.argv[1])\n"
@@ -64,10 +64,10 @@ class TaskRunner:
         fixed: bool,
         extra: Sequence[str] = (),
         seed: int = 0,
-        added: Mapping[str, TreeEntry] = _NO_FILES,
+        added: Changes = _NO_FILES,
         wrapper: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> TestRun:
-        """One run of the tests, from a fresh copy with the `added` files."""
+        """One run of the tests, from a fresh copy with the `added` changes."""
         self.place(fixed=fixed)
         write_changes(added, self.workspace)
         kept = self.scratch / ("compiled-fixed" if fixed else "compiled")
@@ -96,11 +96,11 @@ class TaskRunner:
                 move_below(beside, path, source=self.workspace)
         return ended
 
-    def run_traced(self, tests: Sequence[str], tree: Tree) -> tuple[TestRun, PathLookups]:
-        """One run at the fixed tree, which is given, and the paths that it looked up. Raises `LookupsUnknown`."""
+    def run_traced(self, tests: Sequence[str], tree: Tree, *, fixed: bool) -> tuple[TestRun, PathLookups]:
+        """One run at a tree, which is given, and the paths that it looked up. Raises `LookupsUnknown`."""
         env = {**self.suite.env, **lookups.VARIABLES}
         suite = replace(self.suite, env=env, timeout_s=lookups.SLOWER * self.suite.timeout_s)
-        ended = replace(self, suite=suite).run(tests, fixed=True, wrapper=lookups.traced)
+        ended = replace(self, suite=suite).run(tests, fixed=fixed, wrapper=lookups.traced)
         if ended.cases is None:
             last = ended.output.strip().rpartition("\n")[2][-300:]
             raise lookups.LookupsUnknown(f"the tests give no results under strace: {last}")

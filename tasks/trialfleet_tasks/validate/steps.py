@@ -11,7 +11,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
-from trialfleet_repository.languages import PYTHON, format_named
+from trialfleet_repository.languages import PYTHON, format_named, is_test_path
 from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_runner.context.anchor import anchor_for
@@ -88,7 +88,8 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
-        classes = None if problems or self.untold is not None else self._classes(found)
+        side = () if problems or self.untold is not None else self._test_side(found)
+        classes = None if problems or self.untold is not None else self._classes(found, side)
         control = PassControl(None, "none (the task is not valid)") if problems else self._control(found)
         anchor = anchor_for(
             "traceback",
@@ -114,6 +115,7 @@ class ValidationSteps:
             control=control.words,
             targets=self.prepared.variants.targets,
             test_files=self.prepared.variants.test_files,
+            test_side=side,
             imported=imported,
             environment=self.prepared.environment.ref,
             isolation=self.bench.sandbox.name,
@@ -262,10 +264,25 @@ class ValidationSteps:
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
         return None if problems else tail(normalised(run.output, self.bench.places())), problems
 
-    def _classes(self, found: DiscoveredTests) -> RecordedClasses:
+    def _test_side(self, found: DiscoveredTests) -> tuple[str, ...]:
+        """The test paths that the fix changes, apart from the task's test files, if they do not fix the bug: with
+        them alone, the fail-to-pass tests still fail, and the others pass."""
+        fix = self.prepared.variants.fix
+        side = tuple(path for path in fix if is_test_path(path))
+        if not side or len(side) == len(fix):
+            return ()
+        self.say("run with the fix's test side alone")
         ids = (*found.fail_to_pass, *found.pass_to_pass)
-        self.say("recording look-ups, fixed tree")
-        return record_classes(self.prepared, self.bench, ids)
+        run = self.bench.run(ids, fixed=False, added={path: fix[path] for path in side})
+        seen = [_outcomes(run, ids)]
+        problems = (*check(found.fail_to_pass, (), seen, ()), *check((), found.pass_to_pass, (), seen))
+        return side if not_a_run(run, "pre_fix") is None and not problems else ()
+
+    def _classes(self, found: DiscoveredTests, side: tuple[str, ...]) -> RecordedClasses:
+        ids = (*found.fail_to_pass, *found.pass_to_pass)
+        self.say("recording look-ups")
+        prepared = replace(self.prepared, variants=self.prepared.variants.with_test_side(side))
+        return record_classes(prepared, self.bench, ids)
 
     def _own_release(self) -> Problem | None:
         stated = self.task.environment

@@ -59,7 +59,7 @@ def test_without_look_ups_no_new_file_has_the_name_of_one_of_the_tests_side() ->
 
 
 def test_a_removal_is_placed_as_a_change_is() -> None:
-    removed = dict.fromkeys((*PRODUCT.split(), *OTHERS.split(), *LEFT.split()))
+    removed: Changes = dict.fromkeys(map(str, f"{PRODUCT} {OTHERS} {LEFT}".split()))
     assert sides(removed) == sides(changes_of(" ".join(removed)))
 
 

@@ -90,9 +90,10 @@ PYTHON = Repository(
         src/shop/lazy.py src/shop/tax/rates.py src/shop/model/item.py src/the_shop/__init__.py
         src/shop/page/index.html src/shop/static/app.js src/shop/added/thing.py src/shop/a.json
         +src/shop/new.py +src/shop/sub/__init__.py +src/shop/sub/b.json +src/shop/page/new.html
-        ~src/other/__init__.py ~new.py
+        ~src/other/__init__.py
     """,
     others="""
+        +new.py
         src/shop/testing.py src/shop/checks/__init__.py src/shop/checks/rules.json helpers/check.py tools/plugin.py
         docs/index.md setup.py +helpers/new.py +src/shop/testing/__init__.py +src/shop/checks/new.py +docs/new.md
     """,
@@ -140,8 +141,9 @@ GO = Repository(
         "cart/cart.go": 'package cart\nimport (\n\t"fmt"\n\tt "x.org/shop/internal/tax"\n)',
         "cart/page.html": "",
         "cmd/shop/main.go": 'package main\nimport "x.org/shop/stock"',
-        "stock/stock.go": "package stock",
+        "stock/stock.go": 'package stock\nimport "x.org/shop/internal/log"',
         "internal/tax/tax.go": "package tax",
+        "internal/log/log.go": "package log",
         "internal/check/check.go": "package check",
         "cart/cart_test.go": 'package cart\nimport "x.org/shop/internal/check"',
         "scripts/build.sh": "",
@@ -204,9 +206,12 @@ JVM = Repository(
     product="""
         shop/src/main/java/org/acme/shop/Cart.java shop/src/main/resources/messages.properties
         tax/src/main/kotlin/org/acme/tax/Rate.kt +shop/src/main/java/org/acme/shop/New.java
-        +shop/src/main/java/org/acme/shop/sub/New.java ~shop/src/main/java/org/acme/added/New.java
+        +shop/src/main/java/org/acme/shop/sub/New.java
     """,
-    others="kit/src/main/java/org/acme/kit/Check.java +kit/src/main/java/org/acme/kit/New.java",
+    others="""
+        +shop/src/main/java/org/acme/added/New.java kit/src/main/java/org/acme/kit/Check.java
+        +kit/src/main/java/org/acme/kit/New.java
+    """,
     left="""
         +shop/src/main/java/org/junit/jupiter/api/Assertions.java
         +shop/src/main/resources/junit-platform.properties
