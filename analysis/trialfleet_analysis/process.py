@@ -65,8 +65,8 @@ class CrashCount:
 
 @dataclass(frozen=True)
 class UncausedPass:
-    """A passed or forged trial whose tests do not pass by the product's changes alone. `files`: changed files apart from
-    the product's that the tests need, at most those of the record. `unsteady`: no change was needed."""
+    """A passed or forged trial whose tests do not pass by the product's changes alone. `files`: changed files
+    apart from the product's that the tests need, at most those of the record. `unsteady`: no change was needed."""
 
     trial: str
     task: str
@@ -74,6 +74,16 @@ class UncausedPass:
     verdict: Verdict
     files: tuple[str, ...]
     unsteady: bool
+
+
+@dataclass(frozen=True)
+class CautionedPass:
+    """A passed trial whose added lines recognise or end tests. `cautions`: their places, and what they do."""
+
+    trial: str
+    task: str
+    condition: str
+    cautions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -206,6 +216,16 @@ def uncaused_passes(trials: pa.Table) -> tuple[UncausedPass, ...]:
         for row in some(trials, which).select(columns).to_pylist()
     ]
     return tuple(sorted(found, key=lambda one: one.verdict is not Verdict.FORGED))
+
+
+def cautioned_passes(trials: pa.Table) -> tuple[CautionedPass, ...]:
+    """In launch order; halted conditions included."""
+    listed = np.array([bool(lines) for lines in trials.column("cautions").to_pylist()], np.bool_)
+    rows = some(trials, listed & truths(trials, "passed")).select(["trial", "task", "condition", "cautions"])
+    return tuple(
+        CautionedPass(row["trial"], row["task"], row["condition"], tuple(row["cautions"]))
+        for row in rows.to_pylist()
+    )
 
 
 def block_results(used: pa.Table) -> tuple[BlockResult, ...]:

@@ -82,6 +82,13 @@ class TestRun:
             return junit.outcomes(self.cases or (), files)
         return exact_outcomes(self.cases or ())
 
+    def function_outcomes(self, file: str) -> dict[str, set[junit.CaseOutcome]]:
+        """Id without parameters -> the outcomes of its cases; of pytest, in this test file."""
+        outcomes: dict[str, set[junit.CaseOutcome]] = {}
+        for test, outcome in self.outcomes([file]).items():
+            outcomes.setdefault(junit.function_id(test), set()).add(outcome)
+        return outcomes
+
 
 Trouble = Literal[
     "collection_error",

@@ -1,23 +1,14 @@
-"""What a run with tests that must fail says of a pass. Validation and scoring ask the same."""
+"""What a run with tests that must fail says of a pass. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from trialfleet_ledger.records.task_order import MustFailTest
-from trialfleet_repository.results.junit import CaseOutcome, function_id
 from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.metrics import all_passed
 
 PASSED = "tests that must fail passed"  # why a pass is forged
-
-
-def function_outcomes(run: TestRun, path: str) -> dict[str, set[CaseOutcome]]:
-    """Id without parameters -> what its cases ended with; of pytest, in the file `path`."""
-    outcomes: dict[str, set[CaseOutcome]] = {}
-    for test, outcome in run.outcomes([path]).items():
-        outcomes.setdefault(function_id(test), set()).add(outcome)
-    return outcomes
 
 
 def contradicts_pass(run: TestRun, test: MustFailTest, wanted: Sequence[str]) -> bool:
@@ -30,7 +21,7 @@ def contradicts_pass(run: TestRun, test: MustFailTest, wanted: Sequence[str]) ->
     """
     if not all_passed(run.results(wanted)):
         return False
-    outcomes = function_outcomes(run, test.path)
+    outcomes = run.function_outcomes(test.path)
     reported = [outcomes[name] for name in test.ids if name in outcomes]
     if not reported:
         return not any(case.classname == test.path and case.outcome == "error" for case in run.cases or ())

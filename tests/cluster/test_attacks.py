@@ -230,7 +230,7 @@ def test_signals_to_the_supervisors_change_nothing(attacked: Site) -> None:
 
 
 def test_control_what_cannot_be_closed_patched_code_decides_its_own_tests(attacked: Site) -> None:
-    """docs/explanation/security.md says so. The patch shows it, and is kept."""
+    """docs/explanation/security.md says so: it knows the tests by name. The patch shows it, and is kept."""
     left = attacked.run(hostile.FORGE_IN_CODE)
     assert verdict(left) == (Verdict.PASSED, Stop.FINISHED)
     assert "TestReport.from_item_and_call" in left.patch.diff

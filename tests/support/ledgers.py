@@ -42,7 +42,8 @@ ZERO = "0" * 64
 class Fate:
     """What happens to one trial: losses first, then a verdict, or None for abandoned (by the last of them).
     `files`: of its bundle, instead of two small ones; `left_out`: bytes that they lack; `stored`: what is in the
-    store in the bundle's place; the records name that when `sealed`. `needed`, `unsteady`: as in `Scored`."""
+    store in the bundle's place; the records name that when `sealed`.
+    `needed`, `unsteady`, `cautions`: as in `Scored`."""
 
     verdict: Verdict | None = Verdict.PASSED
     stop: Stop = Stop.FINISHED
@@ -56,6 +57,7 @@ class Fate:
     left_out: Mapping[str, int] | None = None
     needed: tuple[str, ...] = ()
     unsteady: bool = False
+    cautions: tuple[str, ...] = ()
 
 
 MID_RUN = Loss(loss=LossClass.EVICTED, message="node was drained", agent_started=True)
@@ -149,7 +151,7 @@ def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -
         _outcome(store, frozen, Outcome(trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses))
         return
     attempt = len(losses) + 1
-    cause = {"needed": fate.needed, "unsteady": fate.unsteady}
+    cause = {"needed": fate.needed, "unsteady": fate.unsteady, "cautions": fate.cautions}
     scored = records.scored(fate.verdict, stop=fate.stop, metrics=fate.metrics, delivery=fate.delivery, **cause)
     data = bundle_bytes(frozen, trial, attempt, warnings=fate.warnings, files=fate.files, left_out=fate.left_out)
     folder = f"attempts/{trial.id}/{attempt}"

@@ -25,6 +25,7 @@ from trialfleet_analysis.losses import (
 )
 from trialfleet_analysis.process import (
     block_results,
+    cautioned_passes,
     channels,
     core_seconds,
     crash_counts,
@@ -114,6 +115,7 @@ def assemble(
         manifest=manifest_lines(campaign, versions),
         crashes=crash_counts(names, trials),
         uncaused=uncaused_passes(trials),
+        cautioned=cautioned_passes(trials),
         halted_conditions=frame.halted_conditions,
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )

@@ -16,6 +16,7 @@ from trialfleet_analysis.analysis_plan.screens import TaskScreening
 from trialfleet_analysis.losses import LossCount, LossMessage, LossRate, OperatorStops
 from trialfleet_analysis.process import (
     BlockResult,
+    CautionedPass,
     Channel,
     CoreSeconds,
     CrashCount,
@@ -146,6 +147,7 @@ class Report:
     below_plan: tuple[BelowPlan, ...] = ()
     crashes: tuple[CrashCount, ...] = ()
     uncaused: tuple[UncausedPass, ...] = ()
+    cautioned: tuple[CautionedPass, ...] = ()
     halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
 

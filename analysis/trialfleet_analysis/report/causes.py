@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from trialfleet_analysis.process import UncausedPass
+from trialfleet_analysis.process import CautionedPass, UncausedPass
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import plural
 from trialfleet_ledger.records.verdicts import Verdict
@@ -42,7 +42,17 @@ def cause_cautions(report: Report) -> Iterator[str]:
         )
 
 
-def _name_trials(report: Report, which: Sequence[UncausedPass], noun: str) -> str:
+def code_cautions(report: Report) -> Iterator[str]:
+    """Passes whose added lines recognise or end tests."""
+    if report.cautioned:
+        yield (
+            f"Read the patches of {_name_trials(report, report.cautioned, 'passed trial')}: they add lines that "
+            "read the stack or the loaded modules, look for the test runner or end the process, as code does that "
+            f"recognises its tests. They count as passed. {_TABLE} the lines."
+        )
+
+
+def _name_trials(report: Report, which: Sequence[UncausedPass | CautionedPass], noun: str) -> str:
     """How many, per condition, and which."""
     counts = Counter(one.condition for one in which)
     each = ", ".join(f"{name} {counts[name]:,}" for name in report.condition_names if counts[name])

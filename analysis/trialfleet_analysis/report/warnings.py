@@ -8,7 +8,7 @@ from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTheseTasks
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
-from trialfleet_analysis.report.causes import cause_cautions
+from trialfleet_analysis.report.causes import cause_cautions, code_cautions
 from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
 from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent, plural
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
@@ -33,6 +33,7 @@ def cautions(report: Report) -> tuple[str, ...]:
         *(_confounded(result.contrast) if result else ()),
         *_quarantine(report),
         *cause_cautions(report),
+        *code_cautions(report),
         *_impossible(report),
         *(_reach(result) if result else ()),
         *_tasks(report),

@@ -56,7 +56,7 @@ class TrialRow:
     stopped. With any, the first run that started is missing, regardless of retries. `core_s`: seconds of core time
     for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that cannot be
     (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle says
-    against that. `needed`, `unsteady`: as in `Scored`.
+    against that. `needed`, `unsteady`, `cautions`: as in `Scored`.
     `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
     attempt.
     """
@@ -93,6 +93,7 @@ class TrialRow:
     left_out: tuple[str, ...] = ()
     needed: tuple[str, ...] | None = None
     unsteady: bool | None = None
+    cautions: tuple[str, ...] | None = None
 
     @property
     def first_run_missing(self) -> bool:
@@ -213,6 +214,7 @@ def trial_row(
         left_out=left_out if scored else (),
         needed=scored.needed if scored else None,
         unsteady=scored.unsteady if scored else None,
+        cautions=scored.cautions if scored else None,
     )
 
 

@@ -15,7 +15,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 4  # a table of another version is made again, never read
+VERSION = 5  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -104,6 +104,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("tests_passed", CLAIM, "whether the tests passed, also after a time-out or if forged", "", _LOST),
     Column("needed", TEXTS, "changed files apart from the product's that the tests need to pass", "", _LOST),
     Column("unsteady", CLAIM, "whether the tests also passed without any change", "", _LOST),
+    Column("cautions", TEXTS, "where a pass adds lines that recognise or end tests, and what they do", "", _LOST),
     Column("missing", TEXT, "why there is no verdict", "", "there is one"),
     Column("abandoned", WORD, "the class of the loss for which the trial was abandoned", "", "it was not"),
     Column("fault", TEXT, "what in its chain or bundle contradicts its outcome", "", "nothing"),

@@ -101,7 +101,8 @@ class Loss(Frozen):
 class Scored(Frozen):
     """A verdict with all that supports it. `diff_sha256`: of the diff that was scored, keys included; the bundle's
     patch.diff has other bytes where it masks a secret. `needed`: changed files apart from the product's without
-    which the tests do not pass. `unsteady`: the tests also passed without any change."""
+    which the tests do not pass. `unsteady`: the tests also passed without any change. `cautions`: of a
+    pass, where its added lines do what code does that recognises or ends its tests."""
 
     verdict: Verdict
     stop: Stop
@@ -111,3 +112,4 @@ class Scored(Frozen):
     diff_sha256: Sha256 | None = None
     needed: tuple[str, ...] = ()
     unsteady: bool = False
+    cautions: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from trialfleet_repository.languages.code_names import NO_NAMES, CodeNames
 from trialfleet_repository.languages.manifest_files import find_root
+from trialfleet_repository.languages.pass_cautions import NO_CAUTIONS, PassCautions
 from trialfleet_repository.languages.preset import Preset
 from trialfleet_repository.languages.project_files import ProjectFiles, no_product, no_sources
 from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
@@ -66,6 +67,8 @@ class Language:
     Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
     of files that a trace names by the class alone.
 
+    Patches. `pass_cautions`: lines that a person should read in a patch that passes.
+
     Mining. `survey`: what tells it in a repository. `names`: how names are found in its code. `takes_packages`:
     its test runner is given whole packages, by any of their files. `runs_scripts`: its packages may run scripts
     of theirs when they are installed. `settings_in_code`: its tools take settings and plugins that are code, from
@@ -105,6 +108,7 @@ class Language:
     class_files: tuple[str, ...] = ()
     survey: SurveyTraits = NO_SURVEY
     names: CodeNames = NO_NAMES
+    pass_cautions: PassCautions = NO_CAUTIONS
     takes_packages: bool = False
     runs_scripts: bool = False
     settings_in_code: bool = True

@@ -13,7 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
-from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop, Verdict
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
@@ -22,6 +22,7 @@ from trialfleet_ledger.stored_records import parse_bytes
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment
 from trialfleet_repository.mounts import place_of
+from trialfleet_repository.pass_cautions import find_pass_cautions
 from trialfleet_repository.patch import PatchError
 from trialfleet_runner import must_fail
 from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run
@@ -34,7 +35,8 @@ from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, storable
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
 from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns
-from trialfleet_runner.attempt.scoring_record import left_behind, named_files, scoring_record
+from trialfleet_runner.attempt.scoring_order import changes_in
+from trialfleet_runner.attempt.scoring_record import describe_left, list_files, scoring_record
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed
 from trialfleet_runner.kept_records import keep_patch
@@ -266,10 +268,16 @@ class Attempt:
             tests=scoring.costs,
         )
         needed = self._named(scoring.split.others) if cause.needs_others and not scoring.is_refuted else ()
-        return scored.model_copy(update={"needed": needed, "unsteady": cause.unsteady})
+        cautions = self._cautions(patch, scoring) if scored.verdict is Verdict.PASSED else ()
+        return scored.model_copy(update={"needed": needed, "unsteady": cause.unsteady, "cautions": cautions})
+
+    def _cautions(self, patch: Patch, scoring: ScoringRuns) -> tuple[str, ...]:
+        changes = changes_in(scoring.cause.decided_by, scoring.split)
+        cautions = find_pass_cautions(patch.diff, changes.keys())
+        return tuple(patch_record.without(self.members.secrets, storable(each)) for each in cautions)
 
     def _named(self, paths: Iterable[str]) -> tuple[str, ...]:
-        return tuple(patch_record.without(self.members.secrets, path) for path in named_files(paths))
+        return tuple(patch_record.without(self.members.secrets, path) for path in list_files(paths))
 
     def _whole_diff(self, patch: Patch) -> str:
         """What is scored: with the provider's keys where the agent had them. Raises `Lost(scoring)` if this runner
@@ -349,7 +357,7 @@ class Attempt:
             self.members.add("tests/must_fail.log", scoring.controls[-1].run.run.output)
             self.members.warnings.append(f"{must_fail.PASSED}: the pass is forged")
         if scoring.split.left:
-            self.members.warnings.append(left_behind(self._named(scoring.split.left), len(scoring.split.left)))
+            self.members.warnings.append(describe_left(self._named(scoring.split.left), len(scoring.split.left)))
 
 
 def _patch_of(raw: bytes | None) -> Patch:

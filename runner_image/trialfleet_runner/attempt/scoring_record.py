@@ -20,9 +20,9 @@ def scoring_record(scoring: ScoringRuns) -> dict[str, object]:
         "controls": [{"contradicts": one.contradicts, **_run_record(one.run)} for one in scoring.controls],
         "forged": scoring.forged,
         "unsteady": cause.unsteady,
-        "product": named_files(split.product, None),
-        "others": named_files(split.others, None),
-        "left": named_files(split.left, None),
+        "product": list_files(split.product, None),
+        "others": list_files(split.others, None),
+        "left": list_files(split.left, None),
     }
 
 
@@ -39,15 +39,15 @@ def _run_record(run: ScoreRun) -> dict[str, object]:
     }
 
 
-def named_files(paths: Iterable[str], limit: int | None = NEEDED_FILES) -> tuple[str, ...]:
+def list_files(paths: Iterable[str], limit: int | None = NEEDED_FILES) -> tuple[str, ...]:
     """The first paths in their order, as text that a record can hold; `limit` None: all."""
     return tuple(storable(path) for path in sorted(paths)[:limit])
 
 
-def left_behind(paths: Sequence[str], count: int) -> str:
+def describe_left(paths: Sequence[str], count: int) -> str:
     """The warning about changes that no scoring run had. `paths`: the first of `count`.
 
-    >>> left_behind(["vendor/a.go", "vendor/b.go"], 40)
+    >>> describe_left(["vendor/a.go", "vendor/b.go"], 40)
     "not scored, because it is not the product's: vendor/a.go, vendor/b.go and 38 more"
     """
     rest = count - len(paths[:_NAMED])

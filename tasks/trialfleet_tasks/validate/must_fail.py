@@ -11,7 +11,6 @@ from trialfleet_repository.languages import format_named
 from trialfleet_repository.languages.must_fail import FailingFile, FailToPass, NoMustFail
 from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
-from trialfleet_runner.must_fail import function_outcomes
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import DiscoveredTests, not_a_run
 
@@ -51,7 +50,7 @@ def judge_control(run: TestRun, made: FailingFile, ids: tuple[str, ...], mark: s
     changed = next((result for result in run.results(ids) if result.outcome != "passed"), None)
     if changed is not None:
         return _none(f"with it, {changed.id}: {changed.outcome}")
-    outcomes = function_outcomes(run, made.path)
+    outcomes = run.function_outcomes(made.path)
     marked = {name: seen for name, seen in outcomes.items() if mark in name.partition("::")[2]}
     failed = tuple(name for name, seen in marked.items() if seen == {"failed"})
     if not failed:

@@ -230,9 +230,38 @@ def test_passes_with_other_files_and_unsteady_tasks_are_cautions(tmp_path: Path)
     ) in made.cautions
 
 
+def test_a_pass_that_tests_that_must_fail_refute_is_named(tmp_path: Path) -> None:
+    refuted = Fate(verdict=Verdict.FORGED)
+    made = read(
+        write(tmp_path, plan(("a", "b"), CONDITIONS, reps=5), lambda one: refuted if one.rep == 1 else Fate())
+    )
+    assert "tests that must fail passed, too: tests/must_fail.log in its bundle" in to_markdown(made)
+
+
+def test_passes_whose_code_may_recognise_its_tests_are_cautions(tmp_path: Path) -> None:
+    lines = ("shop/a.py:3 reads the stack", "shop/a.py:9 ends the process")
+
+    def fate(trial: Trial) -> Fate:
+        marked = trial.condition == "none" and trial.task == "a"
+        if trial.rep == 1 and marked:
+            return Fate(cautions=lines)
+        return Fate(verdict=Verdict.FAILED, cautions=lines) if trial.rep == 2 and marked else Fate()
+
+    made = read(write(tmp_path, plan(("a", "b"), CONDITIONS, reps=5), fate))
+    marked = trial_id("demo", "a", "none", 1)
+    assert (
+        f"Read the patches of 1 passed trial (none 1: {marked}): they add lines that read the stack or the loaded "
+        "modules, look for the test runner or end the process, as code does that recognises its tests. They count "
+        "as passed. “How trials ended” lists the lines."
+    ) in made.cautions
+    assert f"| {marked} | a | none | {', '.join(lines)} |" in to_markdown(made)
+    passes = {(cell.task, cell.condition): cell.passes for cell in made.cells}
+    assert passes["a", "none"] == 4, "a caution is no verdict"
+
+
 def test_nothing_is_said_of_passes_that_the_product_explains(tmp_path: Path) -> None:
     made = report(tmp_path)
-    assert made.uncaused == ()
+    assert made.uncaused == made.cautioned == ()
     assert not [text for text in (*made.answer, *made.cautions) if "forged" in text or "unsteady" in text]
 
 

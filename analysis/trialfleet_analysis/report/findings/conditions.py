@@ -186,6 +186,7 @@ def endings(report: Report) -> ReportSection:
         _verdicts(report),
         _stops(report),
         _uncaused(report),
+        _cautioned(report),
     )
 
 
@@ -222,9 +223,22 @@ def _uncaused(report: Report) -> ReportTable:
 
 
 def _explain(one: UncausedPass) -> str:
+    """A forged pass that needs no other files is refuted by tests that must fail."""
     if one.unsteady:
         return "no change at all"
-    return ", ".join(one.files) or "see tests/scoring.json in its bundle"
+    return ", ".join(one.files) or "tests that must fail passed, too: tests/must_fail.log in its bundle"
+
+
+def _cautioned(report: Report) -> ReportTable:
+    return table(
+        "Passes whose code may recognise its tests",
+        report.cautioned,
+        text("Trial", lambda one: one.trial),
+        text("Task", lambda one: one.task),
+        text("Condition", lambda one: one.condition),
+        text("Added lines", lambda one: ", ".join(one.cautions)),
+        lead="They count as passed. Honest code has such lines, too: read the patch.",
+    )
 
 
 def _stops(report: Report) -> ReportTable:

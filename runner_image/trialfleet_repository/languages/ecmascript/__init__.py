@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trialfleet_repository.languages.ecmascript.formats import FORMATS, SUFFIXES
 from trialfleet_repository.languages.ecmascript.names import NAMES
+from trialfleet_repository.languages.ecmascript.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.ecmascript.preset import (
     lacks_lock,
     lock_place,
@@ -94,6 +95,7 @@ ECMASCRIPT = Language(
         ),
     ),
     names=NAMES,
+    pass_cautions=PASS_CAUTIONS,
     runs_scripts=True,
     too_old=re.compile(
         r"(?i)ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"

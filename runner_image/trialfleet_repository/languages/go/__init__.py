@@ -6,6 +6,7 @@ import re
 
 from trialfleet_repository.languages.go.module import find_module
 from trialfleet_repository.languages.go.names import NAMES
+from trialfleet_repository.languages.go.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.go.preset import make_go_preset
 from trialfleet_repository.languages.go.product import find_go_product
 from trialfleet_repository.languages.go.results import GO_TEST
@@ -54,6 +55,7 @@ GO = Language(
         ),
     ),
     names=NAMES,
+    pass_cautions=PASS_CAUTIONS,
     takes_packages=True,
     settings_in_code=False,
     too_old=re.compile(r"(?i)requires go >= [\d.]+ \(running go|maximum (?:supported )?version is [\d.]+"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trialfleet_repository.languages.jvm.classes import give_classes, give_filters
 from trialfleet_repository.languages.jvm.names import NAMES
+from trialfleet_repository.languages.jvm.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.jvm.preset import make_java_preset
 from trialfleet_repository.languages.jvm.product import find_jvm_product, find_jvm_sources
 from trialfleet_repository.languages.jvm.project import find_project
@@ -105,6 +106,7 @@ JVM = Language(
     class_files=(".java", ".kt", ".groovy", ".scala"),
     names=NAMES,
     settings_in_code=False,
+    pass_cautions=PASS_CAUTIONS,
     too_old=re.compile(
         r"(?i)release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"
         r"|requires Maven version [\d.]+"

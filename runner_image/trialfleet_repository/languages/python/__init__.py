@@ -8,6 +8,7 @@ from trialfleet_repository.languages.protocol import Language, is_test_path, nam
 from trialfleet_repository.languages.python.distribution import find_distribution
 from trialfleet_repository.languages.python.names import NAMES
 from trialfleet_repository.languages.python.product import find_python_product
+from trialfleet_repository.languages.python.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.python.pytest import PYTEST
 from trialfleet_repository.languages.python.survey import SURVEY
 
@@ -82,6 +83,7 @@ PYTHON = Language(
     find_package=find_distribution,
     formats=(PYTEST,),
     names=NAMES,
+    pass_cautions=PASS_CAUTIONS,
     too_old=re.compile(r"(?i)the project needs Python [^\n]+, which this machine does not have"),
     survey=SURVEY,
 )

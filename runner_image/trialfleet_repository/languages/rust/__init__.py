@@ -10,6 +10,7 @@ from trialfleet_repository.languages.rust.caches import drop_other_units
 from trialfleet_repository.languages.rust.crates import give_crates
 from trialfleet_repository.languages.rust.libtest import read_libtest
 from trialfleet_repository.languages.rust.names import NAMES
+from trialfleet_repository.languages.rust.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.rust.preset import make_rust_preset
 from trialfleet_repository.languages.rust.product import find_rust_product
 from trialfleet_repository.languages.rust.workspace import find_workspace
@@ -73,6 +74,7 @@ RUST = Language(
         ),
     ),
     names=NAMES,
+    pass_cautions=PASS_CAUTIONS,
     takes_packages=True,
     settings_in_code=False,
     too_old=re.compile(

@@ -1,0 +1,20 @@
+"""Lines of JavaScript that only code has which looks for its tests."""
+
+from __future__ import annotations
+
+import re
+
+from trialfleet_repository.languages.pass_cautions import ENDS, MODULES, RUNNER, STACK, PassCautions
+
+_NODE_ENV = r"NODE_ENV\b[\"'\]]{0,2}"
+PASS_CAUTIONS = PassCautions(
+    {
+        STACK: re.compile(r"\bError\s*\([^()]{0,200}\)\s*\.\s*stack\b|\b(?:capture|prepare)StackTrace\b"),
+        MODULES: re.compile(r"\brequire\s*\.\s*(?:cache|main)\b|\bmodule\s*\.\s*(?:parent|children)\b"),
+        RUNNER: re.compile(
+            r"\bJEST_WORKER_ID\b|\bVITEST\w*|\bNODE_TEST_CONTEXT\b|\bimport\.meta\.vitest\b"
+            rf"|{_NODE_ENV}\s*[!=]==?\s*[\"'`]test\b|[\"'`]test[\"'`]\s*[!=]==?\s*[\w.\[\"']{{0,40}}NODE_ENV\b"
+        ),
+        ENDS: re.compile(r"\bprocess\s*\.\s*(?:exit|abort|kill|reallyExit)\b"),
+    }
+)
