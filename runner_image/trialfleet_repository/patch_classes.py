@@ -12,12 +12,14 @@ from trialfleet_repository.trees import ROOT
 from trialfleet_repository.workspace_scan import Changes
 
 _Side = Literal["product", "others", "left"]
+_ANY_FOLDER = frozenset({"__init__", "__main__", "index", "mod"})  # files that have the same name in every folder
 
 
 @dataclass(frozen=True)
 class SplitChanges:
-    """`product`: scored first, alone. `others`: scored with these only if they do not pass alone. `left`: what
-    does not travel."""
+    """`product`: scored first, alone. `others`: new files that no test could find, scored with these only if they
+    do not pass alone. `left`: what does not travel, such as the tests' side: what acts there only if a mark stands
+    in the product does not show itself in a run without the product's changes."""
 
     product: Changes
     others: Changes
@@ -45,11 +47,14 @@ class _SideRule:
     def side_of(self, path: str) -> _Side:
         if path in self._production:
             return "product"
-        if path in self._folders or (path not in self.scored and self._is_missed(path)):
+        if path in self.scored or path in self._folders or self._is_missed(path):
             return "left"
-        if path in self.scored or self._nearest_folder(path) not in self._packages:
-            return "others"
-        return "others" if any(map(self._takes_a_place, _places(path))) else "product"
+        if any(map(self._takes_a_place, _places(path))):
+            return "left"
+        nearest = self._nearest_folder(path)
+        if nearest in self._packages:
+            return "product"
+        return "left" if nearest in self._tests_folders or self._is_named_alike(path, nearest) else "others"
 
     def _is_missed(self, path: str) -> bool:
         """Whether the tests looked for it, for what lies below it (it may be a link or an archive), or for a
@@ -65,6 +70,12 @@ class _SideRule:
         `pkg/a/` instead of `pkg/a.py`, `a.js` instead of `a.ts` or of `a/`."""
         new = place not in self._folders and place not in self._production
         return new and (place in self.scored or not self._other_stems.isdisjoint((place, _stem(place))))
+
+    def _is_named_alike(self, path: str, nearest: str) -> bool:
+        """Whether it, or a new folder above it, has the name of a file of the tests' side: it could be imported
+        instead of that one. Python lists the folders in which it searches, which shows no single name."""
+        new = path if nearest == ROOT else path.removeprefix(f"{nearest}/")
+        return not self._other_names.isdisjoint(map(_stem, new.split("/")))
 
     @cached_property
     def _production(self) -> frozenset[str]:
@@ -88,8 +99,22 @@ class _SideRule:
 
     @cached_property
     def _other_stems(self) -> frozenset[str]:
-        files = (_stem(path) for path in self.scored if path not in self._production)
-        return frozenset((*files, *(self._folders - self._packages)))
+        return frozenset((*map(_stem, self._others), *(self._folders - self._packages)))
+
+    @cached_property
+    def _other_names(self) -> frozenset[str]:
+        """Of files that the tests use; without recorded look-ups, of any that are not the product's."""
+        files = self._others if self.classes.rule == "names" else self.classes.used
+        return frozenset(_stem(path.rpartition("/")[2]) for path in files) - _ANY_FOLDER
+
+    @cached_property
+    def _tests_folders(self) -> frozenset[str]:
+        """Folders of files that are not the product's, apart from the root: some tools take all of a folder."""
+        return frozenset(path.rpartition("/")[0] for path in self._others) - {""}
+
+    @cached_property
+    def _others(self) -> tuple[str, ...]:
+        return tuple(path for path in self.scored if path not in self._production)
 
 
 def folders_above(paths: Iterable[str]) -> frozenset[str]:

@@ -26,12 +26,13 @@ PRODUCT = """
     src/shop/cart.py src/shop/data/a.json src/shop/stock.py src/shop/new.py src/shop/page.html src/shop/data/b.json
     src/shop/tax/__init__.py src/shop/tax/rates/de.csv src/shop/data/deep/c.json
 """
-OTHERS = """
+OTHERS = "src/other/a.py new.py CHANGELOG.md src/other/__init__.py"
+LEFT = """
+    sitecustom.py src/shop/local.ini extra extra/helpers.py org org/junit src/shop src/shop/data helpers
     README.md scripts/test.sh helpers/check.py helpers/new.py src/shop/testing.py src/shop/checks/__init__.py
-    src/shop/checks/more.py src/other/a.py new.py CHANGELOG.md
-    src/shop/testing/__init__.py src/shop/testing.js src/shop/checks.py src/shop/testing.py/a
+    src/shop/checks/more.py src/shop/testing/__init__.py src/shop/testing.js src/shop/checks.py
+    src/shop/testing.py/a helpers/check/__init__.py
 """
-LEFT = "sitecustom.py src/shop/local.ini extra extra/helpers.py org org/junit src/shop src/shop/data helpers"
 
 
 def changes_of(paths: str) -> Changes:
@@ -49,6 +50,14 @@ def sides(changes: Changes, classes: PatchClasses | None = CLASSES) -> dict[str,
 @pytest.mark.parametrize(("paths", "side"), [(PRODUCT, "product"), (OTHERS, "others"), (LEFT, "left")])
 def test_a_change_is_placed_by_its_path(paths: str, side: str) -> None:
     assert sides(changes_of(paths)) == dict.fromkeys(paths.split(), side)
+
+
+def test_no_new_file_has_the_name_of_one_of_the_tests_side() -> None:
+    used, other = changes_of("check.py src/check.py more/check/__init__.py"), changes_of("test.py more/test.py")
+    assert set(sides(used).values()) == {"left"}
+    assert set(sides(other).values()) == {"others"}, "the tests do not use scripts/test.sh"
+    names = CLASSES.model_copy(update={"rule": "names"})
+    assert set(sides({**used, **other}, names).values()) == {"left"}, "nobody knows what they use"
 
 
 def test_a_removal_is_placed_as_a_change_is() -> None:
