@@ -81,13 +81,14 @@ PYTHON = Repository(
         "helpers/check.py": "import shop",
         "tools/plugin.py": "",
         "docs/index.md": "",
-        "setup.py": "",
+        "setup.py": "setup(entry_points={'console_scripts': ['shop = shop.legacy:main']})",
+        "src/shop/legacy.py": "",
         "tests/test_cart.py": "from helpers.check import same\nimport tools.plugin",
     },
     fix={"src/shop/cart.py": "import shop.added.thing", "src/shop/added/thing.py": "", "src/shop/a.json": "{}"},
     product="""
         src/shop/__init__.py src/shop/__main__.py src/shop/cli.py src/shop/cart.py src/shop/prices.py
-        src/shop/lazy.py src/shop/tax/rates.py src/shop/model/item.py src/the_shop/__init__.py
+        src/shop/lazy.py src/shop/legacy.py src/shop/tax/rates.py src/shop/model/item.py src/the_shop/__init__.py
         src/shop/page/index.html src/shop/static/app.js src/shop/added/thing.py src/shop/a.json
         +src/shop/new.py +src/shop/sub/__init__.py +src/shop/sub/b.json +src/shop/page/new.html
         ~src/other/__init__.py

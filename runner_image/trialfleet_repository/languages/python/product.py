@@ -14,6 +14,7 @@ from trialfleet_repository.languages.project_files import ProjectFiles, joined_p
 _DOTTED = re.compile(r"\.{0,9}[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,20}")
 _LOADERS = {"import_module", "__import__", "iter_modules", "walk_packages", "spec_from_file_location"}
 _ANY = "*"  # a name that is computed
+_ENTRY = re.compile(rb"=\s{0,9}([A-Za-z_][\w.]{0,200}):[A-Za-z_]")
 _FACTS = ("scripts", "gui-scripts", "entry-points")
 
 
@@ -39,6 +40,8 @@ class _PythonModules:
     def _declared(self) -> Iterator[str]:
         """Modules that run as scripts, and the package of the project's name."""
         folders = {place for path in self.project.changed for place in folders_above(path)}
+        for file in (file_in(folder, name) for folder in sorted(folders) for name in ("setup.cfg", "setup.py")):
+            yield from (name.decode() for data in self.project.texts(file) for name in _ENTRY.findall(data))
         for tree in self.project.trees:
             for folder in sorted(folders):
                 facts = toml_of(tree, file_in(folder, "pyproject.toml"))
