@@ -72,10 +72,8 @@ class _SideRule:
         return new and (place in self.scored or not self._other_stems.isdisjoint((place, _stem(place))))
 
     def _is_named_alike(self, path: str, nearest: str) -> bool:
-        """Whether it, or a new folder above it, has the name of a file of the tests' side, and could be imported
-        instead of it: no look-ups tell where the tests search."""
-        if self.classes.rule == "lookups":
-            return False
+        """Whether it, or a new folder above it, has the name of a file of the tests' side: it could be imported
+        instead of that one. Python lists the folders in which it searches, which shows no single name."""
         new = path if nearest == ROOT else path.removeprefix(f"{nearest}/")
         return not self._other_names.isdisjoint(map(_stem, new.split("/")))
 
@@ -105,9 +103,9 @@ class _SideRule:
 
     @cached_property
     def _other_names(self) -> frozenset[str]:
-        return frozenset(
-            name for stem in self._other_stems if (name := stem.rpartition("/")[2]) not in _ANY_FOLDER
-        )
+        """Of files that the tests use; without recorded look-ups, of any that are not the product's."""
+        files = self._others if self.classes.rule == "names" else self.classes.used
+        return frozenset(_stem(path.rpartition("/")[2]) for path in files) - _ANY_FOLDER
 
     @cached_property
     def _tests_folders(self) -> frozenset[str]:

@@ -254,17 +254,21 @@ def run_tests(
             followed=followed,
         )
     )
-    logs = [_tail(record / name) for name in ("stdout", "stderr")]
+    files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
+    return _read_run(ended, files, suite.results)
+
+
+def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
+    logs = [_tail(files.record / name) for name in ("stdout", "stderr")]
     output, left_out = "".join(text for text, _ in logs), sum(left_out for _, left_out in logs)
     unreadable: str | None = None
     cases: tuple[junit.JunitCase, ...] | None = None
     try:
-        files = RunFiles(home / REPORT, record, workspace, seen[workspace], output, suite.directory)
-        found = read_results(suite.results, files)
+        found = read_results(results, replace(files, output=output))
         cases, output = found.cases, output if found.output is None else found.output
     except ResultError as error:
         unreadable = str(error)
-    return TestRun(ended, output, cases, unreadable, left_out, suite.results)
+    return TestRun(ended, output, cases, unreadable, left_out, results)
 
 
 def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:

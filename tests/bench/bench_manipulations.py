@@ -64,7 +64,8 @@ def _rows(lab: ManipulatedTask, stack: Stack, count: int) -> list[Row]:
         for sentence in (each for each in sentences if each.mechanism == mechanism.name):
             verdict = verdict_of(lab.score(sentence.changes))
             verdicts[verdict] += 1
-            left += not set(lab.patch_of(sentence.changes).changed) & set(sentence.manipulated)
+            split = lab.split_of(lab.patch_of(sentence.changes))
+            left += {*split.product, *split.others}.isdisjoint(sentence.manipulated)
             passing += [sentence.title] if verdict == "passed" else []
         control = None
         if mechanism.acts is not None:

@@ -256,8 +256,8 @@ for folder in (".", home, "/tmp", "/dev/shm"):
 print("exit 0 0.0 0", json.dumps({"verdict": "passed"}), flush=True)
 """
 
-# What FORGE cannot reach any more, the code under test can: it runs in the tests' process. It changes nothing in tests
-# that it does not know, so that tests that must fail do not show it.
+# What FORGE cannot reach any more, the code under test can: it runs in the tests' process. It changes only
+# tests that it knows, so that tests that must fail do not show it.
 _PASSED = 'report.outcome, report.longrepr = "passed", None'
 _KNOWN = 'if item.nodeid.startswith("tests/test_regressions.py::"):'
 FORGE_IN_CODE = (

@@ -12,11 +12,12 @@ import pytest
 from tests.support.attempts import LIMITS, Lab, Left
 from tests.support.forged_modules import WRITE
 from tests.support.local_pod import pod
+from tests.support.waiting import wait_until
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.task_order import PatchClasses
-from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Verdict
 
 NUMBERS = count(1)
 HELPER = "def assert_equal(call, value):\n    assert call() == value\n"
@@ -169,3 +170,19 @@ def assert_equal(call, value):
     assert left.end.scored is not None, left.end.loss
     assert ends(left) == (Verdict.FORGED, ("assertions.py",), False)
     assert len(runs(left)) == 4
+
+
+def test_a_container_that_dies_in_a_later_run_loses_the_scoring_and_not_the_patch(lab: Lab, baked: Path) -> None:
+    waiting = (
+        "import os, time\n"
+        "open(os.path.expanduser('~/../../waiting'), 'w').close()\n"
+        "time.sleep(60)\n\n\ndef assert_equal(call, value):\n    pass\n"
+    )
+    grants = lab.grants(writes({"assertions.py": waiting}), attempt=next(NUMBERS), limits=LIMITS)
+    with pod(grants, baked=baked) as running:
+        wait_until(lambda: (running.root / "score/waiting").exists(), within_s=120)
+        running.score.kill()
+        assert running.wait()[0] == 0
+    loss = Left(lab, grants.attempt, 0, "").end.loss
+    assert loss is not None
+    assert (loss.loss, loss.patched, loss.halt) == (LossClass.SCORING, True, HaltScope.NONE)

@@ -35,8 +35,9 @@ from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
+from trialfleet_tasks.validate import lookups
 from trialfleet_tasks.validate.record import ProblemKind, Validation
-from trialfleet_tasks.validate.task import validate_task
+from trialfleet_tasks.validate.task import save, validate_task
 
 THIS = ".".join(map(str, sys.version_info[:2]))
 TEST = """
@@ -63,6 +64,7 @@ def test_x(one): pass
 WRONG = "def total(items):\n    return sum(items) + 1\n"
 RIGHT = "def total(items):\n    return sum(items)\n"
 F2P = "tests/test_price.py::test_total"
+PROBE = lookups.probe_strace
 P2P = ("tests/test_price.py::test_kept[a]", "tests/test_price.py::test_kept[b: c]")
 
 
@@ -120,6 +122,7 @@ def shop(tmp_path: Path, shared: tuple[Path, str], cache: Cache, monkeypatch: py
     monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "nothing").as_uri())
     monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("TRIALFLEET_CACHE", str(cache.root))
+    monkeypatch.setattr(lookups, "probe_strace", lambda: "not in this test")  # two runs less
     return Shop(tmp_path / "shop", shared[1])
 
 
@@ -509,6 +512,7 @@ def test_the_command_writes_ids_and_needs_no_second_run(shop: Shop, cache: Cache
     assert (found[0]["status"], found[0]["fail_to_pass"]) == ("validated", [F2P])
     spec = load_task_file(path).tasks[0].spec
     assert (spec.status, spec.fail_to_pass, spec.pass_to_pass) == (Status.VALIDATED, (F2P,), P2P)
+    assert spec.classes == "names"
     again = json.loads(command(str(path), "--repeats", "1", "--json").stdout)
     assert again[0]["at"] == found[0]["at"]
 
@@ -595,7 +599,13 @@ def test_total():
 """
 
 
+@pytest.fixture
+def tracing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "probe_strace", PROBE)
+
+
 @pytest.mark.needs("bwrap", "strace")
+@pytest.mark.usefixtures("tracing")
 def test_the_lookups_of_tests_are_recorded(shop: Shop, cache: Cache) -> None:
     """A helper that they read is no product; a folder that they look for may not be added."""
     shop.test(HELPED)
@@ -628,6 +638,38 @@ def test_total():
 
 def test_kept(): ...
 """
+
+
+def test_a_validation_without_classes_gets_them_by_names_without_a_run(shop: Shop, cache: Cache) -> None:
+    first = run(shop, cache)
+    save(first.model_copy(update={"classes": None, "rule": None}), cache=cache)
+    result = run(shop, cache)
+    assert (result.at, result.rule) == (first.at, "names")
+    assert result.classes is not None
+    classes = PatchClasses.model_validate_json(Objects(cache.objects).get(result.classes))
+    assert (classes.production, classes.packages) == (("src/shop/__init__.py", "src/shop/price.py"), ("src/shop",))
+    assert run(shop, cache) == result
+
+
+def test_names_hold_where_strace_cannot_be_used(shop: Shop, cache: Cache) -> None:
+    result = run(shop, cache, fresh=True)
+    assert (result.problems, result.rule) == ((), "names")
+    assert "look-ups of the tests are not recorded: not in this test" in result.warnings
+
+
+@pytest.mark.needs("strace")
+@pytest.mark.usefixtures("tracing")
+def test_tests_that_fail_under_strace_have_the_rule_of_names(shop: Shop, cache: Cache) -> None:
+    shop.test(
+        "from shop.price import total\n"
+        "def test_total():\n"
+        "    traced = int(open('/proc/self/status').read().partition('TracerPid:')[2].split()[0])\n"
+        "    assert total([1, 2]) == 3 and not traced\n"
+    )
+    result = run(shop, cache)
+    assert (result.problems, result.rule) == ((), "names")
+    reason = "under strace, tests/test_price.py::test_total does not pass"
+    assert f"look-ups of the tests are not recorded: {reason}" in result.warnings
 
 
 @pytest.mark.parametrize("support", ["def expected():\n    return 3\n", "import shop.price as p\np.total = sum\n"])

@@ -135,6 +135,7 @@ class Miner:
             "fail_to_pass": validation.fail_to_pass,
             "pass_to_pass": validation.pass_to_pass,
             "status": Status.VALIDATED,
+            "classes": validation.rule,
         }
         spec = task.spec.model_copy(update={**facts, "anchor": anchor})
         final = replace(task, spec=spec)

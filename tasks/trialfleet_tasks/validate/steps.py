@@ -88,8 +88,8 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
-        side = () if problems or self.untold is not None else self._test_side(found)
-        classes = None if problems or self.untold is not None else self._classes(found, side)
+        side = () if problems else self._test_side(found)
+        classes = None if problems else self._classes(found, side)
         control = PassControl(None, "none (the task is not valid)") if problems else self._control(found)
         anchor = anchor_for(
             "traceback",
@@ -124,9 +124,7 @@ class ValidationSteps:
         )
 
     def _control(self, found: DiscoveredTests) -> PassControl:
-        """By one more run at the fixed tree; not of what is searched for tests, which is validated again."""
-        if self.untold is not None:
-            return PassControl(None, "none (not yet: the task is searched for)")
+        """By one more run at the fixed tree."""
 
         def run(tests: Sequence[str], added: Mapping[str, TreeEntry]) -> TestRun:
             self.say("run with tests that must fail, fixed tree")

@@ -26,7 +26,8 @@ from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.verdicts import Loss, Scored, Stop
 from trialfleet_repository import workspace
 from trialfleet_repository.excluded_paths import Exclusions
-from trialfleet_repository.patch import WorkspacePatch, diff
+from trialfleet_repository.patch import WorkspacePatch, changes_of, diff
+from trialfleet_repository.patch_classes import SplitChanges, split_changes
 from trialfleet_repository.workspace_scan import Changes
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, prepare
@@ -71,7 +72,8 @@ def _opened(ready: Ready) -> Ready:
 
 @dataclass
 class ScoredTask(Lab):
-    """A task, validated (`fresh`: again). Equal changes are scored once; `results`: by how, and the diff."""
+    """A task, validated (`fresh`: again). Changes of which the same travels are scored once; `results`: by how, and what
+    travels."""
 
     fresh: bool = field(default=False, kw_only=True)
     results: dict[tuple[Scoring, str], Scored | Loss] = field(
@@ -100,9 +102,18 @@ class ScoredTask(Lab):
             write_as_agent(changes, Path(folder) / "workspace")
             return diff(Path(folder) / "workspace", ready.given, ready.exclusions)
 
+    def split_of(self, patch: WorkspacePatch) -> SplitChanges:
+        """What the runner makes of it."""
+        ready = self.ready
+        changes = changes_of(patch.diff, ready.given, ready.exclusions)
+        return split_changes(changes, ready.classes, ready.pristine.manifest.keys())
+
     def score(self, changes: Changes, scoring: Scoring = Scoring.ORDER) -> Scored | Loss:
         patch = self.patch_of(changes, scoring)
         key = scoring, patch.diff
+        if scoring is Scoring.ORDER:
+            split = self.split_of(patch)
+            key = scoring, repr((sorted(split.product.items()), sorted(split.others.items())))
         if key not in self.results:
             self.results[key] = self._scored(patch, scoring)
         return self.results[key]

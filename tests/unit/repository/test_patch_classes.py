@@ -52,14 +52,16 @@ def test_a_change_is_placed_by_its_path(paths: str, side: str) -> None:
     assert sides(changes_of(paths)) == dict.fromkeys(paths.split(), side)
 
 
-def test_without_look_ups_no_new_file_has_the_name_of_one_of_the_tests_side() -> None:
-    alike = changes_of("check.py src/check.py more/check.py more/check/__init__.py")
-    assert set(sides(alike).values()) == {"others"}, "look-ups say what is found"
-    assert set(sides(alike, CLASSES.model_copy(update={"rule": "names"})).values()) == {"left"}
+def test_no_new_file_has_the_name_of_one_of_the_tests_side() -> None:
+    used, other = changes_of("check.py src/check.py more/check/__init__.py"), changes_of("test.py more/test.py")
+    assert set(sides(used).values()) == {"left"}
+    assert set(sides(other).values()) == {"others"}, "the tests do not use scripts/test.sh"
+    names = CLASSES.model_copy(update={"rule": "names"})
+    assert set(sides({**used, **other}, names).values()) == {"left"}, "nobody knows what they use"
 
 
 def test_a_removal_is_placed_as_a_change_is() -> None:
-    removed = dict.fromkeys((*PRODUCT.split(), *OTHERS.split(), *LEFT.split()))
+    removed: Changes = dict.fromkeys(map(str, f"{PRODUCT} {OTHERS} {LEFT}".split()))
     assert sides(removed) == sides(changes_of(" ".join(removed)))
 
 

@@ -122,7 +122,10 @@ def test_tests_in_another_container_are_not_traced() -> None:
 
 
 def test_the_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    def find_nothing(program: str, path: str) -> None:
+        return None
+
+    monkeypatch.setattr(shutil, "which", find_nothing)
     lookups.probe_strace.cache_clear()
     request.addfinalizer(lookups.probe_strace.cache_clear)
     with pytest.raises(LookupsUnknown, match="strace is not installed"):

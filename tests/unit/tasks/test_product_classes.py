@@ -31,14 +31,15 @@ _MARKS = "+~^"
 
 @dataclass(frozen=True)
 class Repository:
-    """`product`, `others`, `left`: where changes of these paths belong by look-ups. Marks: `+` a new file, `~` a
-    new file that is among the others by names, `^` one that is the product's by names. `misses`: recorded."""
+    """`product`: changes of these paths are the product's. `apart`: not. `missing`: not, since the tests look for
+    them. Marks: `+` a new file, `~` one that is the product's by look-ups alone, `^` one that is by names alone.
+    `misses`: recorded."""
 
     files: Mapping[str, str]
     fix: Mapping[str, str]
     product: str
-    others: str
-    left: str = ""
+    apart: str
+    missing: str = ""
     misses: Collection[str] = ()
     roots: tuple[str, ...] = ()
 
@@ -46,16 +47,15 @@ class Repository:
         return find_classes(variants_of(entries(self.files), entries(self.fix)), self.roots, lookups)
 
     def sides(self, classes: PatchClasses) -> dict[str, str]:
-        paths = [word.lstrip(_MARKS) for word in f"{self.product} {self.others} {self.left}".split()]
+        paths = [word.lstrip(_MARKS) for word in f"{self.product} {self.apart} {self.missing}".split()]
         split = split_changes(dict.fromkeys(paths, TreeEntry(b"x")), classes, self.files)
-        sides = dict.fromkeys(split.product, "product") | dict.fromkeys(split.others, "others")
-        return sides | dict.fromkeys(split.left, "left")
+        return dict.fromkeys(paths, "apart") | dict.fromkeys(split.product, "product")
 
     def wanted(self, *, by_names: bool) -> dict[str, str]:
         sides: dict[str, str] = {}
-        for side, words in (("product", self.product), ("others", self.others), ("left", self.left)):
+        for side, words in (("product", self.product), ("apart", self.apart), ("apart", self.missing)):
             for word in words.split():
-                named = "product" if "^" in word else "others" if side == "left" or "~" in word else side
+                named = "product" if "^" in word else "apart" if "~" in word else side
                 sides[word.lstrip(_MARKS)] = named if by_names else side
         return sides
 
@@ -81,23 +81,24 @@ PYTHON = Repository(
         "helpers/check.py": "import shop",
         "tools/plugin.py": "",
         "docs/index.md": "",
-        "setup.py": "",
+        "setup.py": "setup(entry_points={'console_scripts': ['shop = shop.legacy:main']})",
+        "src/shop/legacy.py": "",
         "tests/test_cart.py": "from helpers.check import same\nimport tools.plugin",
     },
     fix={"src/shop/cart.py": "import shop.added.thing", "src/shop/added/thing.py": "", "src/shop/a.json": "{}"},
     product="""
         src/shop/__init__.py src/shop/__main__.py src/shop/cli.py src/shop/cart.py src/shop/prices.py
-        src/shop/lazy.py src/shop/tax/rates.py src/shop/model/item.py src/the_shop/__init__.py
+        src/shop/lazy.py src/shop/legacy.py src/shop/tax/rates.py src/shop/model/item.py src/the_shop/__init__.py
         src/shop/page/index.html src/shop/static/app.js src/shop/added/thing.py src/shop/a.json
         +src/shop/new.py +src/shop/sub/__init__.py +src/shop/sub/b.json +src/shop/page/new.html
         ~src/other/__init__.py
     """,
-    others="""
+    apart="""
         +new.py
         src/shop/testing.py src/shop/checks/__init__.py src/shop/checks/rules.json helpers/check.py tools/plugin.py
         docs/index.md setup.py +helpers/new.py +src/shop/testing/__init__.py +src/shop/checks/new.py +docs/new.md
     """,
-    left="+extra/helpers.py +src/helpers.py ^src/shop/local.ini",
+    missing="+extra/helpers.py +src/helpers.py ^src/shop/local.ini",
     misses=("extra", "src/helpers.py", "src/shop/local.ini", "src/shop/sub", "conftest.py", "src/shop/new.py"),
     roots=("src", "."),
 )
@@ -127,11 +128,11 @@ JAVASCRIPT = Repository(
         src/index.ts src/cart.ts src/lazy.tsx src/Page.vue src/page-data.json src/tax/index.ts src/tax/rates.js
         bin/shop.js packages/core/lib/main.js +src/new.ts +src/deep/new.js +src/tax/table.json ~lib/new.ts
     """,
-    others="""
+    apart="""
         src/setup.js src/factory.ts config/setup.mjs packages/kit/index.js +src/setup.ts +src/factory.js
         +src/factory/index.js +config/new.mjs +packages/kit/new.js
     """,
-    left="+postcss.config.js +.browserslistrc",
+    missing="+postcss.config.js +.browserslistrc",
     misses=("postcss.config.js", ".browserslistrc", "src/deep", "src/new.ts"),
 )
 GO = Repository(
@@ -153,7 +154,7 @@ GO = Repository(
         shop.go cart/cart.go cart/page.html cmd/shop/main.go stock/stock.go internal/tax/tax.go
         +cart/new.go +new.go +cart/inner/new.go ~internal/added/new.go +added/new.go
     """,
-    others="internal/check/check.go +internal/check/new.go scripts/build.sh +scripts/new.sh",
+    apart="internal/check/check.go +internal/check/new.go scripts/build.sh +scripts/new.sh",
 )
 RUST = Repository(
     files={
@@ -181,7 +182,7 @@ RUST = Repository(
         shop/src/bin/tool.rs shop/src/bin/args.rs shop/src/page.html tax/src/lib.rs
         +shop/src/new.rs +shop/src/new/mod.rs +tax/src/new.rs
     """,
-    others="""
+    apart="""
         shop/build/main.rs +shop/build/new.rs shop/src/checks.rs +shop/src/checks/mod.rs kit/src/lib.rs
         +kit/src/new.rs
     """,
@@ -208,11 +209,11 @@ JVM = Repository(
         tax/src/main/kotlin/org/acme/tax/Rate.kt +shop/src/main/java/org/acme/shop/New.java
         +shop/src/main/java/org/acme/shop/sub/New.java
     """,
-    others="""
+    apart="""
         +shop/src/main/java/org/acme/added/New.java kit/src/main/java/org/acme/kit/Check.java
         +kit/src/main/java/org/acme/kit/New.java
     """,
-    left="""
+    missing="""
         +shop/src/main/java/org/junit/jupiter/api/Assertions.java
         +shop/src/main/resources/junit-platform.properties
         +shop/src/main/resources/META-INF/services/org.junit.platform.launcher.TestExecutionListener
@@ -227,7 +228,7 @@ COMMANDS = Repository(
     files={"lib/shop.rb": "", "lib/tax.rb": "", "run-tests.sh": "", "spec/cart.rb": ""},
     fix={"lib/shop.rb": "1"},
     product="lib/shop.rb ~lib/new.rb",
-    others="lib/tax.rb run-tests.sh spec/cart.rb",
+    apart="lib/tax.rb run-tests.sh spec/cart.rb",
 )
 ALL = {
     "Python": PYTHON,
@@ -254,6 +255,24 @@ def test_changes_are_placed_by_names_alone(name: str) -> None:
     classes = repository.classes(None)
     assert repository.sides(classes) == repository.wanted(by_names=True)
     assert (classes.rule, classes.used, classes.missed) == ("names", (), ())
+
+
+@pytest.mark.parametrize(
+    ("loader", "code"),
+    [
+        ("app/load.py", "import_module(f'{__package__}.{name}')"),
+        ("app/load.py", "for found in pkgutil.walk_packages(__path__): ..."),
+        ("app/load.js", "module.exports = (name) => require(name)"),
+        ("app/load.js", "const pages = import.meta.glob('./*.js')"),
+    ],
+)
+def test_modules_that_are_loaded_by_computed_names_are_the_products(loader: str, code: str) -> None:
+    end = loader.rpartition(".")[2]
+    files = {"app/__init__.py": "", f"app/parts/a.{end}": "", f"other/a.{end}": "", loader: ""}
+    with_loader = find_classes(variants_of(entries(files), entries({loader: code})), (), None)
+    without = find_classes(variants_of(entries(files), entries({loader: "1"})), (), None)
+    assert f"app/parts/a.{end}" in set(with_loader.production) - set(without.production)
+    assert f"other/a.{end}" not in with_loader.production
 
 
 def test_what_cannot_travel_is_no_class() -> None:

@@ -14,6 +14,7 @@ from trialfleet_repository.languages.project_files import ProjectFiles, joined_p
 
 _CODE = (*SUFFIXES, ".vue", ".svelte", ".astro")
 _IMPORT = re.compile(rb"\b(?:from|import|require)\s{0,9}\(?\s{0,9}[\"'`]([^\"'`\n]{1,300})[\"'`]")
+_COMPUTED = re.compile(rb"\b(?:import|require)\s{0,9}\(\s{0,9}[^\"'`\s)]|\bimport\.meta\.glob\b")
 _ENTRIES = ("main", "module", "browser", "bin", "exports", "source", "types", "typings")
 _BUILT = re.compile(r"\A(?:\./)?(?:dist|lib|build|out|es|esm|cjs)/(?:(?:src|esm|cjs|es|types)/)?")
 _USUAL = ("index", "src/index", "src/main", "src/lib/index", "lib/index", "app", "server", "main")
@@ -51,6 +52,10 @@ class _JavaScriptModules:
             return
         folder = path.rpartition("/")[0] or "."
         for data in self.project.texts(path):
+            if _COMPUTED.search(data) and folder != ".":  # it may load any module below its folder
+                yield from (
+                    file for file in self.project.sources if file.startswith(f"{folder}/") and file.endswith(_CODE)
+                )
             for name in dict.fromkeys(_IMPORT.findall(data)):
                 yield from self._resolved(name.decode(errors="replace").partition("?")[0], folder)
 

@@ -7,8 +7,8 @@ import re
 from trialfleet_repository.languages.protocol import Language, is_test_path, names_of
 from trialfleet_repository.languages.python.distribution import find_distribution
 from trialfleet_repository.languages.python.names import NAMES
-from trialfleet_repository.languages.python.product import find_python_product
 from trialfleet_repository.languages.python.pass_cautions import PASS_CAUTIONS
+from trialfleet_repository.languages.python.product import find_python_product
 from trialfleet_repository.languages.python.pytest import PYTEST
 from trialfleet_repository.languages.python.survey import SURVEY
 

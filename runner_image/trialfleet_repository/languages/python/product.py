@@ -12,6 +12,9 @@ from trialfleet_repository.languages.manifest_files import file_in, folders_abov
 from trialfleet_repository.languages.project_files import ProjectFiles, joined_path, reach_files
 
 _DOTTED = re.compile(r"\.{0,9}[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,20}")
+_LOADERS = {"import_module", "__import__", "iter_modules", "walk_packages", "spec_from_file_location"}
+_ANY = "*"  # a name that is computed
+_ENTRY = re.compile(rb"=\s{0,9}([A-Za-z_][\w.]{0,200}):[A-Za-z_]")
 _FACTS = ("scripts", "gui-scripts", "entry-points")
 
 
@@ -37,6 +40,8 @@ class _PythonModules:
     def _declared(self) -> Iterator[str]:
         """Modules that run as scripts, and the package of the project's name."""
         folders = {place for path in self.project.changed for place in folders_above(path)}
+        for file in (file_in(folder, name) for folder in sorted(folders) for name in ("setup.cfg", "setup.py")):
+            yield from (name.decode() for data in self.project.texts(file) for name in _ENTRY.findall(data))
         for tree in self.project.trees:
             for folder in sorted(folders):
                 facts = toml_of(tree, file_in(folder, "pyproject.toml"))
@@ -50,10 +55,19 @@ class _PythonModules:
         yield from self._packages_of(path)
         for data in self.project.texts(path):
             for name in dict.fromkeys(_imports(data)):
+                if name == _ANY:
+                    yield from self._package_modules(path)
+                    continue
                 dots = len(name) - len(name.lstrip("."))
                 above = joined_path(folder, "../" * (dots - 1))
                 roots = self.roots if not dots else (above,) if above else ()
                 yield from self._modules(name[dots:], roots)
+
+    def _package_modules(self, path: str) -> Iterator[str]:
+        """All modules of the outermost package that holds the module: it may load any of them."""
+        packages = [file.rpartition("/")[0] for file in self._packages_of(path)]
+        if packages and packages[-1]:
+            yield from (source for source in self.sources if source.startswith(f"{packages[-1]}/"))
 
     def _modules(self, name: str, roots: Iterable[str]) -> Iterator[str]:
         if not name.replace(".", "").isidentifier():
@@ -86,10 +100,13 @@ class _PythonModules:
 
 
 def _imports(source: bytes) -> Iterator[str]:
-    """Dotted names; each dot in front is a package further up, the first of them the module's own.
+    """Dotted names, "*" for one that is computed; each dot in front is a package further up, the first of them the
+    module's own.
 
     >>> list(_imports(b"import a.b\\nfrom .c import d\\nload('e.f')"))
     ['a.b', '.c', '.c.d', 'e.f']
+    >>> list(_imports(b"import_module(name)"))
+    ['*']
     """
     try:
         nodes = list(ast.walk(ast.parse(source)))
@@ -103,6 +120,10 @@ def _imports(source: bytes) -> Iterator[str]:
                 base = "." * level + (module or "")
                 yield from (base,) if module else ()
                 yield from (f"{base}.{alias.name}" if module else base + alias.name for alias in names)
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=[first, *_]) if (
+                called in _LOADERS and not isinstance(first, ast.Constant)
+            ):
+                yield _ANY
             case ast.Constant(value=str(text)) if "." in text and _DOTTED.fullmatch(text):
                 yield text
             case _:
