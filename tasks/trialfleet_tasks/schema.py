@@ -16,6 +16,7 @@ from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt,
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.task_order import MustFailTest, PatchClasses
 from trialfleet_ledger.task import TaskFile
 from trialfleet_repository.languages import LANGUAGES, all_formats
 from trialfleet_tasks.validate.record import Validation
@@ -40,6 +41,8 @@ FILES: dict[str, type[BaseModel]] = {
     "validation": Validation,
     "look": Look,
     "decision": Decision,
+    "patch-classes": PatchClasses,
+    "must-fail-test": MustFailTest,
 }
 
 
