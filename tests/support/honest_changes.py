@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
+from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.languages import is_test_path
 from trialfleet_repository.patch import changes_of
-from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_repository.workspace import Template
 from trialfleet_repository.workspace_scan import Changes
