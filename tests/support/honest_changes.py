@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import random
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
@@ -38,8 +39,6 @@ def parts_of(fix: Changes, tree: Tree) -> list[Changes]:
 
 def _half(before: TreeEntry, after: TreeEntry) -> TreeEntry:
     """The lines after the fix, up to the middle of what differs; then those before it."""
-    import difflib
-
     old, new = before.data.splitlines(keepends=True), after.data.splitlines(keepends=True)
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
