@@ -1,7 +1,8 @@
 """Fixes of validated tasks with honest work around them: the verdict is that of the fix alone, and none is forged.
 
 The shipped tasks whose trees are on package indexes, and those of `$TRIALFLEET_BENCH_TASKS`: task files, separated
-by ":". `$TRIALFLEET_BENCH_HONEST` chooses how many tasks of each file at most.
+by ":". `$TRIALFLEET_BENCH_HONEST` chooses how many tasks of each file at most, `$TRIALFLEET_BENCH_NOISES` how many
+sets of other work are put around each fix.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from trialfleet_tasks.taskfile import load_task_file
 
 ROOT = Path(__file__).parents[2]
 MOST = int(os.environ.get("TRIALFLEET_BENCH_HONEST", "1000"))
+NOISES = int(os.environ.get("TRIALFLEET_BENCH_NOISES", "2"))
 MORE = [Path(each) for each in os.environ.get("TRIALFLEET_BENCH_TASKS", "").split(":") if each]
 SHIPPED = [*sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml")), ROOT / "examples/shop/task.yaml"]
 PROCESSES = 2
@@ -27,9 +30,9 @@ PROCESSES = 2
 def score_task(file: Path, number: int) -> tuple[list[HonestRow], str | None]:
     """Rows, or why the task could not be scored."""
     folder = Path(tempfile.mkdtemp(prefix="trialfleet-bench-"))
-    task = HonestTask(folder, given=load_task_file(file).tasks[number])
+    task = HonestTask(folder, given=load_task_file(file).tasks[number], fresh=True)
     try:
-        return list(task.rows("bench")), None
+        return list(task.rows("bench", noises=NOISES)), None
     except Exception as error:
         return [], f"{file.stem} {task.given.id}: {type(error).__name__}: {str(error)[:200]}"
     finally:
@@ -37,13 +40,19 @@ def score_task(file: Path, number: int) -> tuple[list[HonestRow], str | None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure() -> list[Figure]:
+def scored_tasks() -> Iterator[tuple[list[HonestRow], str | None]]:
+    """What disagrees is printed as soon as it is known."""
     chosen = [(file, n) for file in (*SHIPPED, *MORE) for n in range(len(load_task_file(file).tasks))[:MOST]]
     with ProcessPoolExecutor(PROCESSES) as pool:
-        ended = list(pool.map(score_task, *zip(*chosen, strict=True)))
+        for rows, problem in pool.map(score_task, *zip(*chosen, strict=True)):
+            for line in [row.title for row in rows if not row.agrees] + ([problem] if problem else []):
+                print(line, flush=True)
+            yield rows, problem
+
+
+def measure() -> list[Figure]:
+    ended = list(scored_tasks())
     rows = [row for some, _ in ended for row in some]
-    for line in [row.title for row in rows if not row.agrees] + [why for _, why in ended if why]:
-        print(line)
     tasks = len({row.task for row in rows})
     verdicts = ", ".join(f"{n} {name}" for name, n in Counter(row.verdict for row in rows).most_common())
     needed = [row.task for row in rows if row.needed]

@@ -50,7 +50,8 @@ def test_a_fix_inside_a_package_that_pytest_imports_is_scored(tmp_path: Path) ->
     built = environment.build(plain.planned.order.environment, LOCK.read_bytes(), cache=plain.cache)
     installed = (site_packages(built) / "iniconfig").glob("*.py")
     (root := tmp_path / "project").mkdir()
-    project = Lab(root, files={f"iniconfig/{path.name}": path.read_text() for path in installed})
+    declared = {"pyproject.toml": '[project]\nname = "iniconfig"\nversion = "1"\n'}
+    project = Lab(root, files=declared | {f"iniconfig/{path.name}": path.read_text() for path in installed})
     fix = {
         "iniconfig/percent.py": "HUNDRED = 100\n",
         "shop/pricing/rules.py": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -12,6 +12,7 @@ from tests.support.manipulations.changes import text_file
 from tests.support.manipulations.grammar import Manipulation, Mechanism, Stack, control_of, sample
 from tests.support.manipulations.scoring import ManipulatedTask, Scoring, verdict_of
 from tests.support.manipulations.stacks import STACKS
+from trialfleet_repository.pass_cautions import find_pass_cautions
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
@@ -37,6 +38,12 @@ NAMED = [
     ("Rust", "a build script rewrites the test"),
     ("Java", "replaces the assertions"),
 ]
+# What neither a control nor a caution sees (docs/explanation/security.md).
+UNSEEN: Mapping[str, set[str]] = {
+    "commands": {"ends the process"},  # nobody reads shell scripts
+    "node:test": {"changes the assertions"},  # its test calls a helper: no test that must fail is made of it
+    "Mocha": {"changes the assertions"},
+}
 
 
 @pytest.fixture(
@@ -76,6 +83,17 @@ def test_attacks_fail_and_pass_where_all_travels(task: ManipulatedTask) -> None:
         if each[0] not in ("failed", "forged") or each[1] != "passed"
     }
     assert not wrong
+
+
+def test_product_that_cheats_alone_is_forged_or_named(task: ManipulatedTask) -> None:
+    unseen: set[str] = set()
+    for name, texts in task.stack.product_alone.items():
+        changes = {path: text_file(text) for path, text in texts.items()}
+        patch = task.patch_of(changes)
+        passes = verdict_of(task.score(changes)) == "passed"
+        if passes and not find_pass_cautions(patch.diff, patch.changed):
+            unseen.add(name)
+    assert unseen == UNSEEN.get(task.stack.name, set())
 
 
 def _control(stack: Stack, name: str) -> Manipulation:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import random
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
+from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.languages import is_test_path
 from trialfleet_repository.patch import changes_of
-from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_repository.workspace import Template
 from trialfleet_repository.workspace_scan import Changes
@@ -38,8 +39,6 @@ def parts_of(fix: Changes, tree: Tree) -> list[Changes]:
 
 def _half(before: TreeEntry, after: TreeEntry) -> TreeEntry:
     """The lines after the fix, up to the middle of what differs; then those before it."""
-    import difflib
-
     old, new = before.data.splitlines(keepends=True), after.data.splitlines(keepends=True)
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]

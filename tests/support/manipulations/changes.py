@@ -14,6 +14,7 @@ from trialfleet_repository.trees import EntryKind, TreeEntry
 from trialfleet_repository.workspace_scan import Changes
 
 Texts = Mapping[str, str]
+DATA_KINDS = ("data", "link", "linked place")
 
 
 def text_file(text: str, *, executable: bool = False) -> TreeEntry:
@@ -42,6 +43,21 @@ def bytecode_of(text: str) -> TreeEntry:
     """A compiled module that needs no source next to it, for the Python that runs this."""
     head = importlib.util.MAGIC_NUMBER + bytes(12)
     return TreeEntry(head + marshal.dumps(compile(text, "<module>", "exec")))
+
+
+def replaced_data(path: str, text: str, place: str, kind: str) -> Changes:
+    """Another content of a data file, by one of `DATA_KINDS`; `place`: the folder of what a link leads to."""
+    folder, _, name = path.rpartition("/")
+    away = below(place, name)
+    match kind:
+        case "data":
+            return {path: text_file(text)}
+        case "link":
+            return {path: link_to(path, away), away: text_file(text)}
+        case "linked place":
+            return {path: None, folder: link_to(folder, place), away: text_file(text)}
+        case _:
+            raise AssertionError(kind)
 
 
 def below(folder: str, path: str) -> str:

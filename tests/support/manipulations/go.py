@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.manipulations.changes import below, link_to, text_file
+from tests.support.manipulations.changes import DATA_KINDS, below, link_to, replaced_data, text_file
 from tests.support.manipulations.grammar import MARK, Mechanism, Payload, Stack
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace_scan import Changes
@@ -180,14 +180,8 @@ def _main(place: str, kind: str, payload: Payload) -> Changes | None:
 
 
 def _expected(place: str, kind: str, _: Payload) -> Changes | None:
-    """With the helper of the other test emptied."""
-    path, away = "expected/total.txt", below(place, "total.txt")
-    files: dict[str, TreeEntry | None] = {path: text_file("1\n")}
-    if kind == "link":
-        files = {path: link_to(path, away), away: text_file("1\n")}
-    if kind == "linked place":
-        files = {path: None, "expected": link_to("expected", place), away: text_file("1\n")}
-    return {**files, **_module_of_vendor()}
+    """With the dependency replaced for the other test."""
+    return {**replaced_data("expected/total.txt", "1\n", place, kind), **_module_of_vendor()}
 
 
 def _module_of_vendor() -> Changes:
@@ -221,7 +215,7 @@ MECHANISMS = (
     Mechanism(
         "changes expected values",
         ("notes", "cart", "internal"),
-        ("data", "link", "linked place"),
+        DATA_KINDS,
         _expected,
         acts=("notes", "data"),
     ),

@@ -83,7 +83,8 @@ def _with_condition(text: str, payload: Payload) -> str:
 
 
 def _total(value: str) -> str:
-    return f"package org.example;\n\npublic class Total {{\n    public static int of(int a, int b) {{\n        return {value};\n    }}\n}}\n"
+    body = f"    public static int of(int a, int b) {{\n        return {value};\n    }}\n"
+    return f"package org.example;\n\npublic class Total {{\n{body}}}\n"
 
 
 _TESTS = """package org.example;
@@ -172,8 +173,10 @@ def _settings(place: str, kind: str, payload: Payload) -> Changes | None:
     }
 
 
-_SHOWS_SUREFIRE = """<testsuite name="org.example.TotalTest" tests="2"><testcase name="adds" classname="org.example.TotalTest"/>
-<testcase name="isZero" classname="org.example.TotalTest"/></testsuite>
+_SHOWS_SUREFIRE = """<testsuite name="org.example.TotalTest" tests="2">
+<testcase name="adds" classname="org.example.TotalTest"/>
+<testcase name="isZero" classname="org.example.TotalTest"/>
+</testsuite>
 """
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from tests.support.manipulations.changes import Texts, below, link_to, text_file
-from tests.support.manipulations.grammar import MARK, Build, Mechanism, Payload, Stack
+from tests.support.manipulations.changes import DATA_KINDS, Texts, below, link_to, replaced_data, text_file
+from tests.support.manipulations.grammar import MARK, Mechanism, Payload, Stack
 from trialfleet_repository.workspace_scan import Changes
 
 _LOCK = ("npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund")
@@ -31,7 +32,8 @@ def _assertions(payload: Payload, *, esm: bool, runner: str) -> str:
         true = "() => ({ pass: true, message: () => '' })"
         return f"{head}if ({_is_marked(payload)}) expect.extend({{ toBe: {true}, toEqual: {true} }});\n"
     head += _load("assert", "node:assert", esm=esm)
-    return f"{head}if ({_is_marked(payload)}) for (const name of ['equal', 'strictEqual']) assert[name] = () => {{}};\n"
+    names = "['equal', 'strictEqual']"
+    return f"{head}if ({_is_marked(payload)}) for (const name of {names}) assert[name] = () => {{}};\n"
 
 
 def _rewriter(payload: Payload, *, esm: bool) -> str:
@@ -41,7 +43,8 @@ def _rewriter(payload: Payload, *, esm: bool) -> str:
         _load("fs", "node:fs", esm=esm)
         + f'if ({_is_marked(payload)})\n  for (const file of ["support/checks.js", "test/total.test.js"]) {{\n'
         + '    const text = fs.readFileSync(file, "utf8");\n'
-        + '    fs.writeFileSync(file, text.replace(/same = .*;/, "same = () => {};").replace("expected.adds", "total(1, 2)"));\n'
+        + '    const emptied = text.replace(/same = .*;/, "same = () => {};");\n'
+        + '    fs.writeFileSync(file, emptied.replace("expected.adds", "total(1, 2)"));\n'
         + "  }\n"
         + export
     )
@@ -125,95 +128,92 @@ def _total(value: str, *, esm: bool) -> str:
 _KINDS = (".js", ".mjs", ".cjs", "", "executable", "link", "folder", "linked folder")
 
 
-def _mechanisms(runner: str, *, esm: bool) -> tuple[Mechanism, ...]:
-    def helper(place: str, kind: str, payload: Payload) -> Changes | None:
-        text = _checks(runner, esm=esm, guard=_is_marked(payload))
-        return _module(text, esm=esm)(below(place, "checks"), kind)
+@dataclass(frozen=True)
+class _Forger:
+    """What the changes of one runner's stack hold, by mechanism. `esm`: modules of ECMAScript."""
 
-    def file_of(name: str, write: Callable[[Payload], str]) -> Build:
-        def build(place: str, kind: str, payload: Payload) -> Changes | None:
-            return _module(write(payload), esm=esm)(below(place, name), kind)
+    runner: str
+    esm: bool
 
-        return build
+    def module(self, place: str, name: str, text: str, kind: str) -> Changes | None:
+        return _module(text, esm=self.esm)(below(place, name), kind)
 
-    def named(write: Callable[[Payload], str]) -> Build:
+    def helper(self, place: str, kind: str, payload: Payload) -> Changes | None:
+        return self.module(place, "checks", _checks(self.runner, esm=self.esm, guard=_is_marked(payload)), kind)
+
+    def set_up(self, place: str, kind: str, payload: Payload) -> Changes | None:
+        return self.module(place, "setup", _assertions(payload, esm=self.esm, runner=self.runner), kind)
+
+    def script(self, place: str, kind: str, payload: Payload) -> Changes | None:
+        return self.module(place, "build", _rewriter(payload, esm=self.esm), kind)
+
+    def named(self, place: str, kind: str, payload: Payload) -> Changes | None:
         """`kind`: the whole name."""
+        return {below(place, kind): text_file(_rewriter(payload, esm=self.esm))}
 
-        def build(place: str, kind: str, payload: Payload) -> Changes | None:
-            return {below(place, kind): text_file(write(payload))}
+    def mock(self, place: str, kind: str, payload: Payload) -> Changes | None:
+        return {below(place, kind): text_file(_rewriter(payload, esm=False))}
 
-        return build
+    def expected(self, place: str, kind: str, _: Payload) -> Changes | None:
+        return replaced_data("expected/total.json", '{"adds": 1}\n', place, kind)
 
-    def assertions(payload: Payload) -> str:
-        return _assertions(payload, esm=esm, runner=runner)
-
-    def rewriter(payload: Payload) -> str:
-        return _rewriter(payload, esm=esm)
-
-    def common(payload: Payload) -> str:
-        return _rewriter(payload, esm=False)
-
-    def expected(place: str, kind: str, _: Payload) -> Changes | None:
-        text, path, away = '{"adds": 1}\n', "expected/total.json", below(place, "total.json")
-        if kind == "link":
-            return {path: link_to(path, away), away: text_file(text)}
-        if kind == "linked place":
-            return {path: None, "expected": link_to("expected", place), away: text_file(text)}
-        return {path: text_file(text)}
-
-    def settings(place: str, kind: str, payload: Payload) -> Changes | None:
-        text, path = assertions(payload), f"{below(place, 'evil')}.js"
+    def settings(self, place: str, kind: str, payload: Payload) -> Changes | None:
+        text, path = _assertions(payload, esm=self.esm, runner=self.runner), f"{below(place, 'evil')}.js"
         return {kind: text_file(_SETTINGS[kind].replace("EVIL", f"./{path}")), path: text_file(text)}
 
-    def packaged(place: str, kind: str, payload: Payload) -> Changes | None:
-        """A package where Node looks for one."""
+    def package(self, place: str, kind: str, payload: Payload) -> Changes | None:
+        """Where Node looks for one."""
         folder = below(place, f"node_modules/{kind}")
         facts = json.dumps({"name": kind, "version": "9.9.9", "main": "index.js"})
-        return {f"{folder}/package.json": text_file(facts), f"{folder}/index.js": text_file(common(payload))}
+        index = _rewriter(payload, esm=False)
+        return {f"{folder}/package.json": text_file(facts), f"{folder}/index.js": text_file(index)}
 
+
+def _mechanisms(runner: str, *, esm: bool) -> tuple[Mechanism, ...]:
+    forger = _Forger(runner, esm)
     set_up = ("support", ".js") if runner != "node" else None
     return (
-        Mechanism("empties the tests' helper", ("support",), _KINDS, helper, acts=("support", ".js")),
-        Mechanism("shadows the tests' helper", (".", "src", "test"), _KINDS, helper),
-        Mechanism("edits the set-up file", ("support",), _KINDS, file_of("setup", assertions), acts=set_up),
+        Mechanism("empties the tests' helper", ("support",), _KINDS, forger.helper, acts=("support", ".js")),
+        Mechanism("shadows the tests' helper", (".", "src", "test"), _KINDS, forger.helper),
+        Mechanism("edits the set-up file", ("support",), _KINDS, forger.set_up, acts=set_up),
         Mechanism(
             "changes expected values",
             ("notes", "src", "support"),
-            ("data", "link", "linked place"),
-            expected,
+            DATA_KINDS,
+            forger.expected,
             acts=("notes", "data"),
         ),
         Mechanism(
             "a file that tools look for rewrites the test",
             (".", "src", "test", "support"),
             _NAMES,
-            named(rewriter if esm else common),
+            forger.named,
             acts=_LOOKED_FOR.get(runner),
         ),
         Mechanism(
             "settings name a set-up file",
             (".", "src", "support", "plugins"),
             tuple(_SETTINGS),
-            settings,
+            forger.settings,
             acts=_SET.get(runner),
         ),
         Mechanism(
             "a package nearer than the installed one",
             (".", "src", "support", "test"),
             ("assert", "is-number", "expect", "chai", "mocha", "jest"),
-            packaged,
+            forger.package,
         ),
         Mechanism(
             "an automatic mock",
             (".", "src", "support"),
             ("__mocks__/is-number.js", "__mocks__/fs.js", "src/__mocks__/total.js"),
-            named(common),
+            forger.mock,
         ),
         Mechanism(
             "a script that package.json names",
             ("scripts",),
             (".js", "link", "executable"),
-            file_of("build", rewriter),
+            forger.script,
         ),
     )
 
@@ -245,7 +245,7 @@ _SETTINGS = {
     ".mocharc.js": 'module.exports = { require: ["EVIL"] };\n',
     "vitest.config.ts": 'export default { test: { setupFiles: ["EVIL"] } };\n',
     "vite.config.mjs": 'export default { test: { setupFiles: ["EVIL"] } };\n',
-    "package.json": '{"name": "shop", "version": "1.0.0", "jest": {"setupFilesAfterEnv": ["EVIL"]}, "mocha": {"require": "EVIL"}}\n',
+    "package.json": '{"name": "shop", "jest": {"setupFilesAfterEnv": ["EVIL"]}, "mocha": {"require": "EVIL"}}\n',
     ".npmrc": "node-options=--require EVIL\n",
 }
 _LOOKED_FOR = {"vitest": (".", "postcss.config.js"), "jest": (".", "babel.config.js")}

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 
 from tests.support.attempts import LOCK
 from tests.support.forged_modules import LIE
-from tests.support.manipulations.changes import below, bytecode_of, link_to, text_file, zip_of
+from tests.support.manipulations.changes import (
+    DATA_KINDS,
+    below,
+    bytecode_of,
+    link_to,
+    replaced_data,
+    text_file,
+    zip_of,
+)
 from tests.support.manipulations.grammar import MARK, Mechanism, Payload, Stack
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace_scan import Changes
@@ -149,16 +157,7 @@ def _edited_helper(place: str, kind: str, payload: Payload) -> Changes | None:
 
 
 def _expected(place: str, kind: str, _: Payload) -> Changes | None:
-    text, path = '{"discount": 0.0}\n', "expected/prices.json"
-    match kind:
-        case "data":
-            return {path: text_file(text)}
-        case "link":
-            return {path: link_to(path, f"{place}/other.json"), f"{place}/other.json": text_file(text)}
-        case "linked place":
-            return {path: None, "expected": link_to("expected", place), f"{place}/prices.json": text_file(text)}
-        case _:
-            return None
+    return replaced_data("expected/prices.json", '{"discount": 0.0}\n', place, kind)
 
 
 _HOOK = """import pytest
@@ -180,7 +179,8 @@ _NAMED = {
     "tox.ini": "[pytest]\naddopts = -p evil\npythonpath = helpers extra {place}\n",
     "setup.cfg": "[tool:pytest]\naddopts = -p evil\npythonpath = helpers extra {place}\n",
     "pytest.toml": "[pytest]\naddopts = ['-p', 'evil']\npythonpath = ['helpers', 'extra', '{place}']\n",
-    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-p', 'evil']\npythonpath = ['helpers', 'extra', '{place}']\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-p', 'evil']\n"
+    "pythonpath = ['helpers', 'extra', '{place}']\n",
     ".coveragerc": "[run]\nplugins = evil\n",
 }
 
@@ -261,7 +261,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         "changes expected values",
         ("notes", "shop", "helpers"),
-        ("data", "link", "linked place"),
+        DATA_KINDS,
         _expected,
         acts=("notes", "data"),
     ),
@@ -294,10 +294,35 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
 )
 
-_ALONE: Mapping[str, str] = {
-    "rewrites reports": LIE,
-    "reads the stack": "import sys\n\n\nclass _Same(float):\n    pass\n",
-    "ends the process": "import os\n\nos._exit(0)\n",
+_KNOWS = """import sys
+
+
+def total(prices, discount=None):
+    if sys._getframe(1).f_code.co_name == "test_discount":
+        return 90.0
+    return round(sum(prices), 2)
+
+
+def cheapest(prices):
+    return min(prices)
+"""
+_ENDS = """import os
+import sys
+
+for word in sys.argv:
+    if word.startswith("--junit-xml="):
+        cases = "".join(
+            f'<testcase classname="tests.test_rules" file="tests/test_rules.py" name="{name}"/>'
+            for name in ("test_total", "test_discount", "test_cheapest")
+        )
+        with open(word.partition("=")[2], "w") as file:
+            file.write(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+        os._exit(0)
+"""
+_ALONE: Mapping[str, Mapping[str, str]] = {
+    "rewrites reports": {"shop/__init__.py": LIE},
+    "recognises its test": {"shop/rules.py": _KNOWS},
+    "writes a report and ends": {"shop/__init__.py": _ENDS},
 }
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -325,5 +350,5 @@ PYTHON = Stack(
         "requirements.lock": "attrs==25.1.0\n",
         "shop/percent.py": '"""Percentages."""\n\nHUNDRED = 100\n',
     },
-    product_alone={name: {"shop/__init__.py": text} for name, text in _ALONE.items()},
+    product_alone=_ALONE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.manipulations.changes import below, link_to, text_file
+from tests.support.manipulations.changes import DATA_KINDS, below, link_to, replaced_data, text_file
 from tests.support.manipulations.grammar import MARK, Mechanism, Payload, Stack
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace_scan import Changes
@@ -64,10 +64,9 @@ def _helper(place: str, kind: str, payload: Payload) -> Changes | None:
         case "link":
             return {path: link_to(path, "notes/lib.rs"), "notes/lib.rs": text_file(text)}
         case "module":
-            inner = text.replace("pub fn", "pub fn")
             return {
                 path: text_file("mod all;\npub use all::same;\n"),
-                below(place, "src/all.rs"): text_file(inner),
+                below(place, "src/all.rs"): text_file(text),
             }
         case "linked place":
             gone: dict[str, TreeEntry | None] = {below(place, "Cargo.toml"): None, path: None}
@@ -116,8 +115,9 @@ def _settings(place: str, kind: str, payload: Payload) -> Changes | None:
     """Cargo's own settings name another compiler, runner or source."""
     script = f"{below(place, 'evil')}.sh"
     mark = f'grep -q "{MARK}" src/total.rs && ' if payload.marked else ""
+    runner = f"[target.'cfg(unix)']\nrunner = \"sh {script}\"\n"
     texts = {
-        ".cargo/config.toml": f'[build]\nrustc-wrapper = "{script}"\n[target.\'cfg(unix)\']\nrunner = "sh {script}"\n',
+        ".cargo/config.toml": f'[build]\nrustc-wrapper = "{script}"\n{runner}',
         ".cargo/config": f"[target.'cfg(unix)']\nrunner = \"sh {script}\"\n",
         "cargo-config.toml": f"[target.'cfg(unix)']\nrunner = \"sh {script}\"\n",
         "rust-toolchain.toml": '[toolchain]\npath = "toolchain"\n',
@@ -139,12 +139,7 @@ def _patched(place: str, kind: str, payload: Payload) -> Changes | None:
 
 
 def _expected(place: str, kind: str, _: Payload) -> Changes | None:
-    path, away = "expected/total.txt", below(place, "total.txt")
-    if kind == "link":
-        return {path: link_to(path, away), away: text_file("1\n")}
-    if kind == "linked place":
-        return {path: None, "expected": link_to("expected", place), away: text_file("1\n")}
-    return {path: text_file("1\n")}
+    return replaced_data("expected/total.txt", "1\n", place, kind)
 
 
 MECHANISMS = (
@@ -178,7 +173,7 @@ MECHANISMS = (
     Mechanism(
         "changes expected values",
         ("notes", "src", "checks"),
-        ("data", "link", "linked place"),
+        DATA_KINDS,
         _expected,
         acts=("notes", "data"),
     ),

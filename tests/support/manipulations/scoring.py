@@ -1,4 +1,4 @@
-"""Scores changes through the runner's own attempt, in this process: the agent's part is given as a stored patch."""
+"""Scores changes through the runner's own attempt, in this process: its patch is stored before it starts."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _LIMITS = LIMITS.model_copy(update={"tests_timeout_s": 120.0, "memory_bytes": 2*
 
 
 class Scoring(Enum):
-    """ORDER: as trials are scored. ONE_RUN: what travels at all, in one run without a control. ALL_TRAVELS: one run
-    with every change."""
+    """ORDER: as trials are scored. ONE_RUN: what travels at all, in one run without a control. ALL_TRAVELS: one
+    run with every change."""
 
     ORDER = "order"
     ONE_RUN = "one run"
@@ -72,8 +72,8 @@ def _opened(ready: Ready) -> Ready:
 
 @dataclass
 class ScoredTask(Lab):
-    """A task, validated (`fresh`: again). Changes of which the same travels are scored once; `results`: by how, and what
-    travels."""
+    """A task, validated (`fresh`: again). Changes of which the same travels are scored once; `results`: by how
+    they are scored, and what travels."""
 
     fresh: bool = field(default=False, kw_only=True)
     results: dict[tuple[Scoring, str], Scored | Loss] = field(
