@@ -46,12 +46,7 @@ def prepare_task(
     """
     _check_holds(task, validation)
     prepared = prepared or prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
-    if prepared.digest != validation.digest:
-        raise OperatorError(
-            "the task has changed since it was validated",
-            where=task.where,
-            hint="run `trialfleet validate` again",
-        )
+    _check_unchanged(task, prepared, validation)
     variants = prepared.variants.with_test_side(validation.test_side)
     scored = pack(variants.pristine) if validation.test_side else prepared.pristine
     template = build_template(template_of(sha256(scored), None, cache=cache), variants.pristine)
@@ -108,6 +103,15 @@ def prepare_task(
         difficulty=task.spec.difficulty,
         committed=prepared.committed,
     )
+
+
+def _check_unchanged(task: LoadedTask, prepared: Prepared, validation: Validation) -> None:
+    if prepared.digest != validation.digest:
+        raise OperatorError(
+            "the task has changed since it was validated",
+            where=task.where,
+            hint="run `trialfleet validate` again",
+        )
 
 
 def _apart(task: LoadedTask, validation: Validation) -> str | None:
