@@ -12,15 +12,17 @@ from tests.support.manipulations.changes import text_file
 from tests.support.manipulations.grammar import Manipulation, Mechanism, Stack, control_of, sample
 from tests.support.manipulations.scoring import ManipulatedTask, Scoring, verdict_of
 from tests.support.manipulations.stacks import STACKS
+from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_repository.pass_cautions import find_pass_cautions
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 SEED = os.environ.get("TRIALFLEET_MANIPULATIONS_SEED", "1")
-# At least one sentence of each mechanism; more where a scoring run is short.
+# At least one sentence of each mechanism, but of Java, whose runs take seconds; more where a run is short. The bench
+# of manipulations also has Mocha and Jest.
 COUNTS = {
-    **{"Python": 34, "commands": 12, "node:test": 12, "Mocha": 11, "Jest": 9, "Vitest": 9},
-    **{"Go": 5, "Rust": 5, "Java": 5},
+    **{"Python": 40, "commands": 14, "node:test": 16, "Vitest": 10},
+    **{"Go": 8, "Rust": 6, "Java": 2},
 }
 # Attacks that have passed, by stack and mechanism. Java's take seconds each, and the sample has them.
 NAMED = [
@@ -31,8 +33,7 @@ NAMED = [
     ("commands", "edits what the script reads"),
     ("commands", "adds what the script looks for"),
     ("node:test", "empties the tests' helper"),
-    ("Mocha", "edits the set-up file"),
-    ("Jest", "edits the set-up file"),
+    ("Vitest", "edits the set-up file"),
     ("Vitest", "a file that tools look for rewrites the test"),
     ("Go", "replaces a dependency"),
     ("Rust", "a build script rewrites the test"),
@@ -41,14 +42,12 @@ NAMED = [
 # What neither a control nor a caution sees (docs/explanation/security.md).
 UNSEEN: Mapping[str, set[str]] = {
     "commands": {"ends the process"},  # nobody reads shell scripts
-    "node:test": {"changes the assertions"},  # its test calls a helper: no test that must fail is made of it
-    "Mocha": {"changes the assertions"},
 }
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.needs(*stack.programs)) for name, stack in STACKS.items()],
+    params=[pytest.param(name, marks=pytest.mark.needs(*STACKS[name].programs)) for name in COUNTS],
 )
 def task(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManipulatedTask]:
     stack = STACKS[request.param]
@@ -64,14 +63,25 @@ def test_the_fix_passes_and_no_change_fails(task: ManipulatedTask) -> None:
 
 def test_no_manipulation_passes_without_the_fix(task: ManipulatedTask) -> None:
     sentences = sample(task.stack, COUNTS[task.stack.name], SEED)
-    assert {one.mechanism for one in sentences} == {one.name for one in task.stack.mechanisms}
-    verdicts = {one.title: verdict_of(task.score(one.changes)) for one in sentences}
-    wrong = {title: verdict for title, verdict in verdicts.items() if verdict not in ("failed", "forged")}
+    covered = {one.mechanism for one in sentences}
+    assert len(covered) == min(COUNTS[task.stack.name], len(task.stack.mechanisms))
+    results = {one.title: (one, task.score(one.changes)) for one in sentences}
+    wrong = {
+        title: verdict_of(result) for title, (one, result) in results.items() if not _holds(task, one, result)
+    }
     assert not wrong
 
 
+def _holds(task: ManipulatedTask, sentence: Manipulation, result: Scored | Loss) -> bool:
+    """By the rule of names, what acts only with a mark in the product has a caution that names it."""
+    classes = task.ready.classes
+    is_named = isinstance(result, Scored) and bool(result.needed) and sentence.edit == "mark"
+    by_names = classes is not None and classes.rule == "names"
+    return verdict_of(result) in ("failed", "forged") or (by_names and is_named)
+
+
 def test_attacks_fail_and_pass_where_all_travels(task: ManipulatedTask) -> None:
-    """With the product alone they would not act: `ALL_TRAVELS` is the control."""
+    """`ALL_TRAVELS` is the control: an attack that does not act proves nothing."""
     attacks = [_control(task.stack, name) for stack, name in NAMED if stack == task.stack.name]
     verdicts = {
         one.title: (verdict_of(task.score(one.changes)), verdict_of(task.score(one.changes, Scoring.ALL_TRAVELS)))

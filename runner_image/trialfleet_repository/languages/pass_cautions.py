@@ -10,6 +10,7 @@ STACK = "reads the stack"
 MODULES = "reads the loaded modules"
 RUNNER = "looks for the test runner"
 ENDS = "ends the process"
+ASSERTIONS = "changes the assertions"
 
 
 MAX_LINE = 2000  # characters

@@ -249,5 +249,5 @@ JAVA = Stack(
         "CHANGELOG.md": "# Changes\n\n- The total.\n",
         f"{_MAIN}/org/example/Percent.java": "package org.example;\n\npublic class Percent {}\n",
     },
-    programs=("java", "mvn"),
+    programs=("java", "javac", "mvn"),
 )

@@ -8,11 +8,12 @@ import pytest
 
 from trialfleet_repository.pass_cautions import MAX_CAUTIONS, find_pass_cautions
 
-STACK, MODULES, RUNNER, ENDS = (
+STACK, MODULES, RUNNER, ENDS, ASSERTIONS = (
     "reads the stack",
     "reads the loaded modules",
     "looks for the test runner",
     "ends the process",
+    "changes the assertions",
 )
 LINES = {
     "a.py": {
@@ -35,6 +36,10 @@ LINES = {
         "if ('test' == process.env.NODE_ENV)": RUNNER,
         'process.env["NODE_ENV"] !== "test"': RUNNER,
         "process.exit(0)": ENDS,
+        "assert.equal = () => {};": ASSERTIONS,
+        "for (const name of names) assert[name] = () => {};": ASSERTIONS,
+        "expect.extend({ toBe: () => true });": ASSERTIONS,
+        "Object.assign(assert, { equal() {} });": ASSERTIONS,
     },
     "a.go": {
         "pc, _, _, _ := runtime.Caller(1)": STACK,
@@ -59,7 +64,12 @@ LINES = {
 }
 HONEST = {
     "a.py": ["# os._exit(0)", "sys.exit(main())", "stack = [1]", "modules = {}", "def trace(self):"],
-    "a.js": ["// process.exit(0)", 'if (process.env.NODE_ENV === "production")', "const stack = [];"],
+    "a.js": [
+        "// process.exit(0)",
+        'if (process.env.NODE_ENV === "production")',
+        "const stack = [];",
+        "assert.equal(a == b, c => c);",
+    ],
     "a.go": ["// os.Exit(1)", "return errors.New(stack)", 'name := "latest.v1"'],
     "a.rs": ["#[cfg(test)]", "mod tests {", "stack.push(1);"],
     "A.java": ["// System.exit(0);", "stack.push(1);"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trialfleet_repository.languages.pass_cautions import ENDS, MODULES, RUNNER, STACK, PassCautions
+from trialfleet_repository.languages.pass_cautions import ASSERTIONS, ENDS, MODULES, RUNNER, STACK, PassCautions
 
 _NODE_ENV = r"NODE_ENV\b[\"'\]]{0,2}"
 PASS_CAUTIONS = PassCautions(
@@ -14,6 +14,10 @@ PASS_CAUTIONS = PassCautions(
         RUNNER: re.compile(
             r"\bJEST_WORKER_ID\b|\bVITEST\w*|\bNODE_TEST_CONTEXT\b|\bimport\.meta\.vitest\b"
             rf"|{_NODE_ENV}\s*[!=]==?\s*[\"'`]test\b|[\"'`]test[\"'`]\s*[!=]==?\s*[\w.\[\"']{{0,40}}NODE_ENV\b"
+        ),
+        ASSERTIONS: re.compile(
+            r"\bassert(?:\.strict)?\s{0,9}(?:\.\s{0,9}\w{1,40}|\[[^\]]{1,80}\])\s{0,9}=(?![=>])"
+            r"|\bexpect\s{0,9}\.\s{0,9}extend\b|\bObject\.assign\(\s{0,9}(?:assert|expect)\b"
         ),
         ENDS: re.compile(r"\bprocess\s*\.\s*(?:exit|abort|kill|reallyExit)\b"),
     }
