@@ -20,7 +20,16 @@ from trialfleet_ledger.records.task_order import PatchClasses
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Verdict
 
 NUMBERS = count(1)
-HELPER = "def assert_equal(call, value):\n    assert call() == value\n"
+HELPER = """
+try:
+    from extras import lenient
+except ImportError:
+    lenient = False
+
+
+def assert_equal(call, value):
+    assert lenient or call() == value
+"""
 CLASSES = PatchClasses(
     rule="lookups",
     production=("shop/__init__.py", "shop/pricing/__init__.py", "shop/pricing/rules.py"),
@@ -62,6 +71,7 @@ def cheapest(prices):
     return min(prices)
 """
 FIX = RULES.format(first="", hundred="100")
+NAMING = {"shop/pricing/rules.py": RULES.format(first="# extras", hundred="50")}  # no fix, but it names a new file
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +128,18 @@ def test_a_module_outside_of_every_package_that_the_fix_imports_is_needed(lab: L
     assert {one["outcome"] for one in json.loads(left.bundle.files["tests/results.json"])} == {"passed"}
 
 
-def test_an_emptied_helper_forges(lab: Lab) -> None:
-    left = attempt(lab, {"assertions.py": "def assert_equal(call, value):\n    pass\n", "shop/new.py": "x = 1\n"})
-    assert ends(left) == (Verdict.FORGED, ("assertions.py",), False)
+def test_a_new_file_that_the_tests_use_forges(lab: Lab) -> None:
+    left = attempt(lab, {**NAMING, "extras.py": "lenient = True\n"})
+    assert ends(left) == (Verdict.FORGED, ("extras.py",), False)
     assert runs(left) == [("product", False), ("all", True), ("others", True), ("unchanged", False)]
     record = json.loads(left.bundle.files["tests/scoring.json"])
-    assert (record["product"], record["others"]) == (["shop/new.py"], ["assertions.py"])
+    assert (record["product"], record["others"]) == (["shop/pricing/rules.py"], ["extras.py"])
+
+
+def test_an_emptied_helper_stays_behind(lab: Lab) -> None:
+    left = attempt(lab, {"assertions.py": "def assert_equal(call, value):\n    pass\n"})
+    assert ends(left) == (Verdict.FAILED, (), False)
+    assert runs(left) == [("product", False)]
 
 
 def test_a_wrong_fix_fails_by_one_run_if_nothing_else_matters(lab: Lab) -> None:
@@ -143,7 +159,7 @@ def test_tests_that_also_pass_without_a_change_are_unsteady(lab: Lab) -> None:
     unsteady = lab.root / "unsteady"
     unsteady.write_text("")
     try:
-        left = attempt(lab, {"assertions.py": HELPER + "\n# more\n"})
+        left = attempt(lab, {**NAMING, "extras.py": "lenient = False\n"})
     finally:
         unsteady.unlink()
     assert ends(left) == (Verdict.PASSED, (), True)
@@ -151,24 +167,20 @@ def test_tests_that_also_pass_without_a_change_are_unsteady(lab: Lab) -> None:
 
 
 def test_a_pods_container_runs_them_all_and_nothing_stays_between_them(lab: Lab, baked: Path) -> None:
-    """The helper forges only where no run before it has left its mark on the volume."""
+    """The new file forges only where no run before it has left its mark on the volume."""
     forging = """
 import atexit, os
 MARK = os.path.expanduser("~/../../mark")
-SEEN = os.path.exists(MARK)
+lenient = not os.path.exists(MARK)
 atexit.register(lambda: open(MARK, "w").close())
-
-
-def assert_equal(call, value):
-    assert not SEEN
 """
-    grants = lab.grants(writes({"assertions.py": forging}), attempt=next(NUMBERS), limits=LIMITS)
+    grants = lab.grants(writes({**NAMING, "extras.py": forging}), attempt=next(NUMBERS), limits=LIMITS)
     with pod(grants, baked=baked) as running:
         assert running.wait() == (0, 0, 0)
         assert not (running.root / "score/mark").exists()  # the last run was of the tree without it
     left = Left(lab, grants.attempt, 0, "")
     assert left.end.scored is not None, left.end.loss
-    assert ends(left) == (Verdict.FORGED, ("assertions.py",), False)
+    assert ends(left) == (Verdict.FORGED, ("extras.py",), False)
     assert len(runs(left)) == 4
 
 
@@ -176,9 +188,9 @@ def test_a_container_that_dies_in_a_later_run_loses_the_scoring_and_not_the_patc
     waiting = (
         "import os, time\n"
         "open(os.path.expanduser('~/../../waiting'), 'w').close()\n"
-        "time.sleep(60)\n\n\ndef assert_equal(call, value):\n    pass\n"
+        "time.sleep(60)\nlenient = True\n"
     )
-    grants = lab.grants(writes({"assertions.py": waiting}), attempt=next(NUMBERS), limits=LIMITS)
+    grants = lab.grants(writes({**NAMING, "extras.py": waiting}), attempt=next(NUMBERS), limits=LIMITS)
     with pod(grants, baked=baked) as running:
         wait_until(lambda: (running.root / "score/waiting").exists(), within_s=120)
         running.score.kill()
