@@ -18,8 +18,8 @@ from trialfleet_repository.pass_cautions import find_pass_cautions
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 SEED = os.environ.get("TRIALFLEET_MANIPULATIONS_SEED", "1")
-# At least one sentence of each mechanism, but of Java, whose runs take seconds; more where a run is short. The bench
-# of manipulations also has Mocha and Jest.
+# At least one sentence of each mechanism, apart from Java, whose runs take seconds. The bench also has Mocha and
+# Jest.
 COUNTS = {
     **{"Python": 40, "commands": 14, "node:test": 16, "Vitest": 10},
     **{"Go": 8, "Rust": 6, "Java": 2},

@@ -19,6 +19,8 @@ from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.task import validate_task
 
+NO_NOISE: tuple[tuple[str, ...], Changes] = ((), {})
+
 
 @dataclass(frozen=True)
 class HonestRow:
@@ -55,10 +57,19 @@ class HonestTask(ScoredTask):
     @cached_property
     def planned(self) -> PlannedTask:
         objects, sandbox = Objects(self.cache.objects, self.store), choose()
-        common = {"cache": self.cache, "objects": objects, "mirrors": self.mirrors, "sandbox": sandbox}
-        validation = validate_task(self.given, repeats=1, fresh=self.fresh, **common)
+        validation = validate_task(
+            self.given,
+            repeats=1,
+            sandbox=sandbox,
+            cache=self.cache,
+            objects=objects,
+            mirrors=self.mirrors,
+            fresh=self.fresh,
+        )
         assert validation.problems == (), validation.problems
-        return prepare_task(self.given, validation, **common)
+        return prepare_task(
+            self.given, validation, cache=self.cache, objects=objects, mirrors=self.mirrors, sandbox=sandbox
+        )
 
     @cached_property
     def fix(self) -> Changes:
@@ -77,7 +88,7 @@ class HonestTask(ScoredTask):
         ):
             alone = "passed" if what == "whole" else verdict_of(self.score(changes, Scoring.ONE_RUN))
             for number in range(noises + 1):
-                names, noise = add_noise(self.tree, self.fix, f"{seed}-{number}") if number else ((), {})
+                names, noise = add_noise(self.tree, self.fix, f"{seed}-{number}") if number else NO_NOISE
                 scored = self.score({**noise, **changes})
                 needed = getattr(scored, "needed", ())
                 yield HonestRow(self.loaded.id, what, names, alone, verdict_of(scored), needed)
