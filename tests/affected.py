@@ -1,10 +1,11 @@
 """The test files that a change reaches: `python -m tests.affected [REVISION]` prints them, for `make affected`.
 
 A change is what differs from a revision of git (default: HEAD), with files that git does not know yet. A test file
-is reached if it imports a changed module, directly or not, or starts it: a module that a string names counts as
-imported (`-m trialfleet_…`, a registry); of the program `trialfleet`, the commands that the test's strings name. A
-changed file that is no module, or a script that nothing imports, reaches the modules beside it and above it, and
-those whose strings name it or its first folder. What nothing names, and what all tests share, reaches every test.
+is reached if it imports a changed module, directly or not, or starts it. As imported count modules that a string
+names (`-m trialfleet_…`, a registry, a program), all that an f-string may name, and what examples import, of
+pages that the test names; of the program `trialfleet`, the commands that the test's strings name. A changed file
+that is no module, or a script that nothing imports, reaches the modules beside it and above it, and those whose
+strings name it or its first folder. What nothing names, and what all tests share, reaches every test.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ SHARED = ("pyproject.toml", "requirements/dev.txt")  # of every test
 WALKS_ALL = ("tests/unit/test_doctests.py",)  # as those of tests/architecture
 UNTESTED = (".gitignore", "LICENSE", "CHANGELOG.md")
 NAMED = re.compile(r"\btrialfleet_[a-z]+(?:\.\w+)*")
+IMPORTED = re.compile(r"\bfrom (trialfleet_[\w.]+) import (\w+(?:, \w+)*)")
+EXAMPLES = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PROGRAM = re.compile(r"bin/trialfleet(?:-pod)?$")
 CONSOLES = {"trialfleet_runner.cli", "trialfleet_runner.console"}
 
@@ -54,6 +57,7 @@ class Imports:
         self.files = {path: module for module in self.modules if (path := self._path(module)) is not None}
         self.paths = {module: path for path, module in self.files.items()}
         self._add_started()
+        self._add_entry_points()
         self._add_commands()
 
     def importers(self, module: str) -> set[str]:
@@ -78,7 +82,13 @@ class Imports:
     @cached_property
     def strings(self) -> dict[str, list[str]]:
         """The string constants of each module."""
-        return {module: _strings(ROOT / path) for path, module in self.files.items()}
+        return {module: _strings(nodes) for module, nodes in self._nodes.items()}
+
+    @cached_property
+    def _nodes(self) -> dict[str, list[ast.AST]]:
+        return {
+            module: list(ast.walk(ast.parse((ROOT / path).read_bytes()))) for path, module in self.files.items()
+        }
 
     def _path(self, module: str) -> str | None:
         for folder, packages in SOURCES.items():
@@ -90,13 +100,47 @@ class Imports:
 
     def _add_started(self) -> None:
         for module, strings in self.strings.items():
-            for named in {name for text in strings for name in self._named(text)} - {module}:
-                self._graph.add_import(importer=module, imported=named)
+            texts = [*strings, *(self._examples(strings) if module.startswith("tests.") else ())]
+            named = {name for text in texts for name in self._named(text)} | self._computed(module)
+            for one in named - {module}:
+                self._graph.add_import(importer=module, imported=one)
+
+    def _computed(self, module: str) -> set[str]:
+        """Modules that an f-string may name: `f"trialfleet_x.{method}.prepare"`."""
+        forms = [_pattern(node, module) for node in self._nodes[module] if isinstance(node, ast.JoinedStr)]
+        wanted = [re.compile(form) for form in forms if form.startswith("trialfleet_")]
+        return {name for name in self.modules for one in wanted if one.fullmatch(name)}
+
+    def _examples(self, strings: list[str]) -> Iterator[str]:
+        """Of the pages that a test names."""
+        for name in {text.rpartition("/")[2] for text in strings if text.endswith(".md")} & self._pages.keys():
+            yield from EXAMPLES.findall(self._pages[name])
+
+    @cached_property
+    def _pages(self) -> dict[str, str]:
+        return {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")}
+
+    @cached_property
+    def _points(self) -> dict[str, dict[str, str]]:
+        """Group of entry points -> name -> module."""
+        groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+        return {
+            group: {name: point.split(":")[0] for name, point in points.items()}
+            for group, points in groups.items()
+        }
+
+    def _add_entry_points(self) -> None:
+        """Those that a module loads by group and name."""
+        for module, nodes in self._nodes.items():
+            for call in (node for node in nodes if isinstance(node, ast.Call)):
+                given = {one.arg: one.value.value for one in call.keywords if isinstance(one.value, ast.Constant)}
+                imported = self._points.get(str(given.get("group")), {}).get(str(given.get("name")))
+                if imported is not None:
+                    self._graph.add_import(importer=module, imported=imported)
 
     def _add_commands(self) -> None:
         """The console imports the module of the command that it runs, and of no other."""
-        points = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
-        modules = {name: point.split(":")[0] for name, point in points["trialfleet.commands"].items()}
+        modules = self._points["trialfleet.commands"]
         for module in [one for one in self.files.values() if one.startswith("tests.")]:
             used = {
                 module,
@@ -105,11 +149,20 @@ class Imports:
             if any(CONSOLES & self._graph.find_modules_directly_imported_by(one) for one in used):
                 for command in modules.keys() & set().union(*(self.words.get(one, ()) for one in used)):
                     self._graph.add_import(importer=module, imported=modules[command])
+        for module in [one for one in self.files.values() if self._lists_commands(one)]:
+            for imported in set(modules.values()) - {module}:
+                self._graph.add_import(importer=module, imported=imported)
+
+    def _lists_commands(self, module: str) -> bool:
+        """Whether it asks for all commands, to describe each."""
+        imports = (node for node in self._nodes[module] if isinstance(node, ast.ImportFrom))
+        return any(node.module in CONSOLES and node.names[0].name == "SUMMARIES" for node in imports)
 
     def _named(self, text: str) -> Iterator[str]:
         if PROGRAM.search(text):
             yield "trialfleet_runner.console"
-        for match in NAMED.findall(text):
+        imported = [f"{package}.{name}" for package, names in IMPORTED.findall(text) for name in names.split(", ")]
+        for match in (*NAMED.findall(text), *imported):
             parts = match.split(".")
             known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
             if (module := next((name for name in known if name in self.modules), None)) is not None:
@@ -118,8 +171,19 @@ class Imports:
                     yield f"{module}.__main__"
 
 
-def _strings(path: Path) -> list[str]:
-    nodes = list(ast.walk(ast.parse(path.read_bytes())))
+def _pattern(text: ast.JoinedStr, module: str) -> str:
+    """Of the module names that an f-string of `module` may give."""
+    parts: list[str] = []
+    for part in text.values:
+        if isinstance(part, ast.Constant):
+            parts.append(re.escape(str(part.value)))
+        else:
+            is_own_name = isinstance(part, ast.FormattedValue) and ast.unparse(part.value) == "__name__"
+            parts.append(re.escape(module) if is_own_name else r"\w+")
+    return "".join(parts)
+
+
+def _strings(nodes: list[ast.AST]) -> list[str]:
     docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
     constants = (node for node in nodes if isinstance(node, ast.Constant) and node not in docstrings)
     return [node.value for node in constants if isinstance(node.value, str)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -19,6 +20,7 @@ class Recorder:
     def __init__(self) -> None:
         self.test = _running_test()
         self._seen: set[str] = set()
+        self._older: set[int] = set()  # threads that an earlier file of tests has started
         events = MONITORING.events
         MONITORING.use_tool_id(MONITORING.COVERAGE_ID, "trialfleet")
         MONITORING.register_callback(MONITORING.COVERAGE_ID, events.PY_START, self._note)
@@ -29,9 +31,12 @@ class Recorder:
         self.test = test.replace("/", "|")
         (RECORDS / "workers" / str(os.getpid())).write_text(self.test, encoding="utf-8")
         self._seen.clear()
+        self._older = {one.ident or 0 for one in threading.enumerate()} - {threading.get_ident()}
         MONITORING.restart_events()
 
     def _note(self, code: CodeType, _: int) -> object:
+        if threading.get_ident() in self._older:
+            return None
         path = code.co_filename
         if "/trialfleet_" in path and path not in self._seen:
             self._seen.add(path)

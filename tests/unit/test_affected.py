@@ -25,7 +25,10 @@ def affected(*changed: str) -> set[str]:
         ("tests/affected.py", "tests/unit/test_affected.py"),
         ("runner_image/trialfleet_repository/patch.py", "tests/integration/test_attempt.py"),
         ("runner_image/trialfleet_runner/attempt/fork_server.py", "tests/integration/test_fork_server.py"),
-        ("runner_image/trialfleet_runner/agents/claude_code.py", "tests/integration/test_claude_attempts.py"),
+        (
+            "runner_image/trialfleet_runner/agents/claude_code/agent.py",
+            "tests/integration/test_claude_attempts.py",
+        ),
         ("runner_image/trialfleet_search/__main__.py", "tests/integration/test_search_repairs.py"),
         ("runner_image/trialfleet_search/context.py", "tests/integration/test_search_repairs.py"),
         ("runner_image/trialfleet_repository/import_guard.py", "tests/integration/test_attempt.py"),
@@ -44,6 +47,10 @@ def affected(*changed: str) -> set[str]:
         ("runner_image/trialfleet_sandbox/forwarder.py", "tests/integration/test_claude_attempts.py"),
         ("runner_image/trialfleet_sandbox/supervise.py", "tests/cluster/test_stops_on_a_kubelet.py"),
         ("runner_image/trialfleet_ledger/store/ways_out.py", "tests/unit/test_doctests.py"),
+        ("runner_image/trialfleet_runner/console.py", "tests/unit/runner/test_interrupts.py"),
+        ("runner_image/trialfleet_targets/clarte/prepare.py", "tests/unit/targets/test_targets_predict.py"),
+        ("runner_image/trialfleet_ledger/store/open.py", "tests/unit/analysis/test_statistics_page.py"),
+        ("controller/trialfleet_controller/commands/logs.py", "tests/unit/controller/test_cli_reference.py"),
     ],
 )
 def test_a_change_reaches_what_tests_it(changed: str, test: str) -> None:
