@@ -257,6 +257,15 @@ def test_changes_are_placed_by_names_alone(name: str) -> None:
     assert (classes.rule, classes.used, classes.missed) == ("names", (), ())
 
 
+def test_a_class_of_a_library_below_the_default_package_does_not_travel() -> None:
+    source, forged = "src/main/java/Cart.java", "src/main/java/org/junit/jupiter/api/Assertions.java"
+    variants = variants_of(entries({source: "", "pom.xml": ""}), entries({source: "//"}))
+    classes = find_classes(variants, (), PathLookups(frozenset([source]), frozenset([forged])))
+    new = {forged: TreeEntry(b""), "src/main/java/tax/Rate.java": TreeEntry(b"")}
+    split = split_changes(new, classes, variants.pristine)
+    assert (set(split.product), split.left) == ({"src/main/java/tax/Rate.java"}, (forged,))
+
+
 @pytest.mark.parametrize(
     ("loader", "code"),
     [
