@@ -266,6 +266,30 @@ def test_a_class_of_a_library_below_the_default_package_does_not_travel() -> Non
     assert (set(split.product), split.left) == ({"src/main/java/tax/Rate.java"}, (forged,))
 
 
+_CALLERS = {
+    "shop/__init__.py": "",
+    "shop/calc.py": "",
+    "shop/api.py": "from shop import calc",
+    "shop/page.py": "from .api import price",
+    "shop/checks.py": "from shop.calc import off\ndef same(a):\n    assert off(a)",
+    "shop/testing.py": "from shop.calc import off",
+    "shop/plugin.py": "import pytest, shop.calc",
+    "shop/other.py": "",
+    "tools/load.py": "import shop.calc",
+}
+
+
+def test_callers_of_a_changed_python_module_are_the_products() -> None:
+    classes = find_classes(variants_of(entries(_CALLERS), entries({"shop/calc.py": "1"})), (), None)
+    assert classes.production == ("shop/__init__.py", "shop/api.py", "shop/calc.py", "shop/page.py")
+
+
+def test_callers_in_a_flat_layout_are_next_to_the_changed_module() -> None:
+    files = {"calc.py": "", "api.py": "import calc", "tools/load.py": "import calc"}
+    classes = find_classes(variants_of(entries(files), entries({"calc.py": "1"})), (".",), None)
+    assert classes.production == ("api.py", "calc.py")
+
+
 @pytest.mark.parametrize(
     ("loader", "code"),
     [
