@@ -290,6 +290,21 @@ def test_callers_in_a_flat_layout_are_next_to_the_changed_module() -> None:
     assert classes.production == ("api.py", "calc.py")
 
 
+def test_existing_files_that_no_test_looks_up_are_as_good_as_new_ones() -> None:
+    files = {
+        **dict.fromkeys(("shop/__init__.py", "shop/calc.py", "shop/models.py", "shop/services/mail.py"), ""),
+        **dict.fromkeys(("shop/kit/same.py", "shop/kit/idle.py", "shop/used.py", "docs/conf.py", "tool.py"), ""),
+    }
+    variants = variants_of(entries(files), entries({"shop/calc.py": "1"}))
+    used = frozenset(("shop/__init__.py", "shop/calc.py", "shop/kit/same.py", "shop/used.py"))
+    changes = dict.fromkeys((*files, "shop/services/new.py", "shop/kit/new.py"), TreeEntry(b"x"))
+    split = split_changes(changes, find_classes(variants, (), PathLookups(used)), files)
+    idle = {"shop/models.py", "shop/services/mail.py", "shop/services/new.py"}
+    assert set(split.product) == {"shop/__init__.py", "shop/calc.py", *idle}
+    by_names = split_changes(changes, find_classes(variants, (), None), files)
+    assert set(by_names.product) == {"shop/__init__.py", "shop/calc.py"}
+
+
 @pytest.mark.parametrize(
     ("loader", "code"),
     [
