@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from trialfleet_ledger.records.task_order import PatchClasses
+from trialfleet_repository.languages import is_test_path
 from trialfleet_repository.trees import ROOT
 from trialfleet_repository.workspace_scan import Changes
 
@@ -45,16 +46,31 @@ class _SideRule:
     scored: Collection[str]
 
     def side_of(self, path: str) -> _Side:
-        if path in self._production:
+        if path in self._production or self._is_idle(path):
             return "product"
         if path in self.scored or path in self._folders or self._is_missed(path):
             return "left"
         if any(map(self._takes_a_place, _places(path))):
             return "left"
         nearest = self._nearest_folder(path)
-        if nearest in self._packages:
+        if self._is_in_package(nearest):
             return "product"
         return "left" if nearest in self._tests_folders or self._is_named_alike(path, nearest) else "others"
+
+    def _is_idle(self, path: str) -> bool:
+        """Whether it exists next to the product's files and the tests did not look it up: to them it is as good as
+        a new one."""
+        if self.classes.rule == "names" or path not in self.scored or path in self._used or is_test_path(path):
+            return False
+        return self._is_in_package(_folder(path)) and not self._is_missed(path)
+
+    def _is_in_package(self, folder: str) -> bool:
+        """Whether new files of an existing folder are the product's: in a package, or below one in folders of
+        which the tests look up nothing."""
+        if self.classes.rule == "lookups":
+            while folder not in self._packages and folder in self._idle_folders:
+                folder = _folder(folder)
+        return folder in self._packages
 
     def _is_missed(self, path: str) -> bool:
         """Whether the tests looked for it, for what lies below it (it may be a link or an archive), or for a
@@ -86,6 +102,16 @@ class _SideRule:
         return frozenset(self.classes.packages)
 
     @cached_property
+    def _used(self) -> frozenset[str]:
+        return frozenset(self.classes.used)
+
+    @cached_property
+    def _idle_folders(self) -> frozenset[str]:
+        """Of files that are not the product's, without those of tests and of what they use."""
+        occupied = map(_folder, (*self._used, *filter(is_test_path, self._others)))
+        return self._tests_folders.difference(occupied)
+
+    @cached_property
     def _missed(self) -> frozenset[str]:
         return frozenset(self.classes.missed)
 
@@ -110,7 +136,7 @@ class _SideRule:
     @cached_property
     def _tests_folders(self) -> frozenset[str]:
         """Folders of files that are not the product's, apart from the root: some tools take all of a folder."""
-        return frozenset(path.rpartition("/")[0] for path in self._others) - {""}
+        return frozenset(map(_folder, self._others)) - {ROOT}
 
     @cached_property
     def _others(self) -> tuple[str, ...]:
@@ -141,6 +167,10 @@ def _places(path: str) -> Iterator[str]:
     while path:
         yield path
         path = path.rpartition("/")[0]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0] or ROOT
 
 
 def _stem(path: str) -> str:

@@ -275,10 +275,9 @@ HOSTED: list[Hosted] = [
     ),
     *(Hosted(RESPONSES, _said(RESPONSES, part), _said(RESPONSES, _GPT_IMAGE)) for part in _GPT_FILES),
     *(Hosted(RESPONSES, _in_result(RESPONSES, part), _in_result(RESPONSES, _GPT_IMAGE)) for part in _GPT_FILES),
-    Hosted(
-        RESPONSES,
-        {"input": [{"type": "item_reference", "id": "i"}]},
-        {"input": [{"role": "user", "content": "x"}]},
+    *(
+        Hosted(RESPONSES, {"input": [item]}, {"input": [{"role": "user", "content": "x"}]})
+        for item in ({"type": "item_reference", "id": "i"}, {"id": "i"}, {"type": None, "id": "i", "role": None})
     ),
     Hosted(RESPONSES, {"background": True}, {"background": False}),
     Hosted(RESPONSES, {"service_tier": "priority"}, {"service_tier": "default"}),

@@ -135,13 +135,16 @@ class _ProductTree:
         return frozenset(folders | {folder for folder, number in inside.items() if number > 1})
 
     def is_missed(self, path: str) -> bool:
-        """Whether nothing is there, it could travel, and it is no new source in a folder of such source."""
+        """Whether nothing is there, it could travel, and it is no new source in a folder of such source. In a new
+        folder below one it is: `org/junit/` below the classes of the default package."""
         if path in self._paths or path in self._folders or _never_travels(path):
             return False
         nearest = next(folder for folder in _folders(path) if folder == ROOT or folder in self._folders)
         name = path.rpartition("/")[2]
-        is_code = "." not in name or _language_name(path) in self._languages.get(nearest, ())
-        return self._has_settings(nearest) or nearest not in self._languages or not is_code
+        is_next_to_code = nearest == _folder(path) and (
+            "." not in name or _language_name(path) in self._languages.get(nearest, ())
+        )
+        return self._has_settings(nearest) or nearest not in self._languages or not is_next_to_code
 
     @cached_property
     def _folders(self) -> frozenset[str]:

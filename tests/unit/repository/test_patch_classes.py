@@ -14,17 +14,19 @@ from trialfleet_repository.workspace_scan import Changes
 SCORED = (
     *("README.md", "pyproject.toml", "scripts/test.sh", "src/shop/cart.py", "src/shop/data/a.json"),
     *("src/shop/testing.py", "src/shop/checks/__init__.py", "helpers/check.py", "src/shop/logo.svg"),
+    *("src/shop/idle.py", "src/shop/mail/send.py"),
 )
 CLASSES = PatchClasses(
     rule="lookups",
     production=("src/shop/cart.py", "src/shop/data/a.json", "src/shop/logo.svg", "src/shop/stock.py"),
     packages=("src/shop", "src/shop/data"),
-    used=("helpers/check.py",),
+    used=("helpers/check.py", "src/shop/testing.py", "src/shop/checks/__init__.py"),
     missed=("sitecustom.py", "src/shop/local.ini", "extra", "org/junit/Assert.java"),
 )
 PRODUCT = """
     src/shop/cart.py src/shop/data/a.json src/shop/stock.py src/shop/new.py src/shop/page.html src/shop/data/b.json
     src/shop/tax/__init__.py src/shop/tax/rates/de.csv src/shop/data/deep/c.json
+    src/shop/idle.py src/shop/mail/send.py src/shop/mail/new.py
 """
 OTHERS = "src/other/a.py new.py CHANGELOG.md src/other/__init__.py"
 LEFT = """
@@ -74,11 +76,16 @@ _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 _TREES = st.sets(_PATHS, max_size=12)
 
 
+def is_possible(paths: set[str]) -> bool:
+    """Whether no file is in the place of a folder."""
+    return not any(is_below(path, paths - {path}) for path in paths)
+
+
 def is_below(path: str, places: set[str]) -> bool:
     return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
-@given(_TREES, _TREES, _TREES, _TREES, _TREES)
+@given(_TREES.filter(is_possible), _TREES, _TREES, _TREES, _TREES)
 def test_what_holds_of_any_classes(
     scored: set[str], production: set[str], folders: set[str], missed: set[str], changed: set[str]
 ) -> None:
@@ -89,12 +96,16 @@ def test_what_holds_of_any_classes(
     split = split_changes(changes, classes, scored)
     assert sorted((*split.product, *split.others, *split.left)) == sorted(changed)
     assert changed & production <= split.product.keys()
-    for path in split.product.keys() - production:
-        assert path not in scored
+    for path in split.product.keys() - production - scored:
         assert not is_below(path, missed)
         assert is_below(path, folders)
         assert not is_below(path, scored - production)
         assert not any(is_below(place, {path}) for place in missed)
+    for path in split.product.keys() & scored - production:
+        assert is_below(path, folders)
+        assert not is_below(path, missed)
+    used = split_changes(changes, classes.model_copy(update={"used": tuple(scored)}), scored)
+    assert not used.product.keys() & scored - production
     for path in split.left:
         assert path not in production
     fewer = split_changes(changes, classes.model_copy(update={"missed": ()}), scored)

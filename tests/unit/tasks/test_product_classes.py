@@ -257,6 +257,54 @@ def test_changes_are_placed_by_names_alone(name: str) -> None:
     assert (classes.rule, classes.used, classes.missed) == ("names", (), ())
 
 
+def test_a_class_of_a_library_below_the_default_package_does_not_travel() -> None:
+    source, forged = "src/main/java/Cart.java", "src/main/java/org/junit/jupiter/api/Assertions.java"
+    variants = variants_of(entries({source: "", "pom.xml": ""}), entries({source: "//"}))
+    classes = find_classes(variants, (), PathLookups(frozenset([source]), frozenset([forged])))
+    new = {forged: TreeEntry(b""), "src/main/java/tax/Rate.java": TreeEntry(b"")}
+    split = split_changes(new, classes, variants.pristine)
+    assert (set(split.product), split.left) == ({"src/main/java/tax/Rate.java"}, (forged,))
+
+
+_CALLERS = {
+    "shop/__init__.py": "",
+    "shop/calc.py": "",
+    "shop/api.py": "from shop import calc",
+    "shop/page.py": "from .api import price",
+    "shop/checks.py": "from shop.calc import off\ndef same(a):\n    assert off(a)",
+    "shop/testing.py": "from shop.calc import off",
+    "shop/plugin.py": "import pytest, shop.calc",
+    "shop/other.py": "",
+    "tools/load.py": "import shop.calc",
+}
+
+
+def test_callers_of_a_changed_python_module_are_the_products() -> None:
+    classes = find_classes(variants_of(entries(_CALLERS), entries({"shop/calc.py": "1"})), (), None)
+    assert classes.production == ("shop/__init__.py", "shop/api.py", "shop/calc.py", "shop/page.py")
+
+
+def test_callers_in_a_flat_layout_are_next_to_the_changed_module() -> None:
+    files = {"calc.py": "", "api.py": "import calc", "tools/load.py": "import calc"}
+    classes = find_classes(variants_of(entries(files), entries({"calc.py": "1"})), (".",), None)
+    assert classes.production == ("api.py", "calc.py")
+
+
+def test_existing_files_that_no_test_looks_up_are_as_good_as_new_ones() -> None:
+    files = {
+        **dict.fromkeys(("shop/__init__.py", "shop/calc.py", "shop/models.py", "shop/services/mail.py"), ""),
+        **dict.fromkeys(("shop/kit/same.py", "shop/kit/idle.py", "shop/used.py", "docs/conf.py", "tool.py"), ""),
+    }
+    variants = variants_of(entries(files), entries({"shop/calc.py": "1"}))
+    used = frozenset(("shop/__init__.py", "shop/calc.py", "shop/kit/same.py", "shop/used.py"))
+    changes = dict.fromkeys((*files, "shop/services/new.py", "shop/kit/new.py"), TreeEntry(b"x"))
+    split = split_changes(changes, find_classes(variants, (), PathLookups(used)), files)
+    idle = {"shop/models.py", "shop/services/mail.py", "shop/services/new.py"}
+    assert set(split.product) == {"shop/__init__.py", "shop/calc.py", *idle}
+    by_names = split_changes(changes, find_classes(variants, (), None), files)
+    assert set(by_names.product) == {"shop/__init__.py", "shop/calc.py"}
+
+
 @pytest.mark.parametrize(
     ("loader", "code"),
     [

@@ -1,4 +1,5 @@
-"""The modules of a Python product: what its entry points and the modules that a fix changes import."""
+"""The modules of a Python product: what its entry points and the modules that a fix changes import, and what
+imports these."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import takewhile
 
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.languages.manifest_files import file_in, folders_above, toml_of
@@ -13,6 +15,8 @@ from trialfleet_repository.languages.project_files import ProjectFiles, joined_p
 
 _DOTTED = re.compile(r"\.{0,9}[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,20}")
 _LOADERS = {"import_module", "__import__", "iter_modules", "walk_packages", "spec_from_file_location"}
+_ASSERTS = re.compile(rb"^[ \t]{0,99}assert\b|\bAssertionError\b|\b(?:pytest|unittest|hypothesis)\b", re.M)
+_FOR_TESTS = re.compile(r"(?:\A|[/_])(?:testing|fixtures?|mocks?|fakes?|stubs?)(?:[/_.]|\Z)")
 _ANY = "*"  # a name that is computed
 _ENTRY = re.compile(rb"=\s{0,9}([A-Za-z_][\w.]{0,200}):[A-Za-z_]")
 _FACTS = ("scripts", "gui-scripts", "entry-points")
@@ -20,7 +24,7 @@ _FACTS = ("scripts", "gui-scripts", "entry-points")
 
 def find_python_product(project: ProjectFiles) -> frozenset[str]:
     modules = _PythonModules(project)
-    return reach_files(modules.entries(), modules.imported_by)
+    return reach_files((*modules.entries(), *modules.callers()), modules.imported_by)
 
 
 class _PythonModules:
@@ -37,6 +41,28 @@ class _PythonModules:
         for name in self._declared():
             yield from self._modules(name, self.roots)
 
+    def callers(self) -> frozenset[str]:
+        """Modules of the changed packages that need a changed module: a test may reach it through them, and what
+        is wrong there may be put right here. Those that assert something are the tests' own, or may be."""
+        near = [path for path in self.sources if self._scope(path) in self._changed_scopes]
+        importers: dict[str, list[str]] = {}
+        for path in near:
+            if not any(map(_ASSERTS.search, self.project.texts(path))) and not _FOR_TESTS.search(path):
+                for needed in self._named_by(path):
+                    importers.setdefault(needed, []).append(path)
+        changed = self.sources.intersection(self.project.changed)
+        return reach_files(changed, lambda path: importers.get(path, ()))
+
+    @cached_property
+    def _changed_scopes(self) -> frozenset[str]:
+        return frozenset(self._scope(path) for path in self.project.changed if path in self.sources)
+
+    def _scope(self, path: str) -> str:
+        """The folder of the outermost package that holds the module, or its own."""
+        above = list(folders_above(path))[1:]
+        packages = list(takewhile(lambda folder: file_in(folder, "__init__.py") in self.sources, above))
+        return (packages or above)[-1 if packages else 0]
+
     def _declared(self) -> Iterator[str]:
         """Modules that run as scripts, and the package of the project's name."""
         folders = {place for path in self.project.changed for place in folders_above(path)}
@@ -50,9 +76,13 @@ class _PythonModules:
                     yield from (text.partition(":")[0] for name in _FACTS for text in _texts(table.get(name)))
 
     def imported_by(self, path: str) -> Iterator[str]:
-        """The project's modules that a module imports, or names as a text: many are loaded by their names."""
-        folder = path.rpartition("/")[0] or "."
+        """The project's modules that a module needs."""
         yield from self._packages_of(path)
+        yield from self._named_by(path)
+
+    def _named_by(self, path: str) -> Iterator[str]:
+        """Those that it imports, or names as a text: many are loaded by their names."""
+        folder = path.rpartition("/")[0] or "."
         for data in self.project.texts(path):
             for name in dict.fromkeys(_imports(data)):
                 if name == _ANY:

@@ -163,6 +163,7 @@ _ITEMS = ByType(
         "additional_tools": typed_fields(role=TEXT, tools=_TOOLS, **_ITEM),
     },
     default="message",
+    mark="role",  # an id alone refers to what the provider has stored
 )
 RESPONSES = Fields(
     {

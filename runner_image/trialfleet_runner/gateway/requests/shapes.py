@@ -153,15 +153,18 @@ class Fields(Shape):
 
 @dataclass(frozen=True)
 class ByType(Shape):
-    """An object whose `type` decides its other fields; `name_*` stands for every dated type of that name."""
+    """An object whose `type` decides its other fields; `name_*` stands for every dated type of that name. `mark`: the
+    field that an object without a type must have to be of the `default`; without it, a provider may read another."""
 
     kinds: Mapping[str, Fields]
-    default: str | None = None  # where the object has no type
+    default: str | None = None
+    mark: str | None = None
 
     def problem(self, value: object, at: str, permitted: frozenset[str]) -> str | None:
         if not isinstance(value, dict):
             return f"{_named(at)} must be an object"
-        kind = cast("dict[str, object]", value).get("type") or self.default
+        fields = cast("dict[str, object]", value)
+        kind = fields.get("type") or (self.default if self.mark is None or fields.get(self.mark) else None)
         shape = self._of(kind) if isinstance(kind, str) else None
         if shape is None:
             words = f"has the type {plain(repr(kind), 100)}" if kind is not None else "has no type"
