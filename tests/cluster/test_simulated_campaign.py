@@ -70,7 +70,7 @@ def _explained(losses: Counter[LossClass], played: Counter[str]) -> bool:
         losses[LossClass.EVICTED] in _range(played, (Fate.EVICTED, Fate.EVICTED_EARLY), (Fate.LATE,))
         and losses[LossClass.RUNNER] == played[Fate.OOM]
         and losses[LossClass.HOST_FULL] == played[Fate.LOST_EARLY]
-        and losses[LossClass.CONTAMINATED] == played[Fate.LOST]
+        and losses[LossClass.OVERUSE] == played[Fate.LOST]
         and losses[LossClass.SCORING] == played[Fate.SCORING]
         and losses[LossClass.QUARANTINED] == played[Fate.TORN]
         and losses[LossClass.TERMINATED] == played[Fate.DELETED] + played[Fate.KILLED]

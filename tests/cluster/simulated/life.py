@@ -152,7 +152,7 @@ class Life:
             case Fate.LOST_EARLY:
                 return runner.lost(LossClass.HOST_FULL, agent_started=False)
             case Fate.LOST:
-                return runner.lost(LossClass.CONTAMINATED, agent_started=not scores_only)
+                return runner.lost(LossClass.OVERUSE, agent_started=not scores_only)
             case Fate.SCORING:
                 if not scores_only:
                     self._create("patch", runner.patch(), runner)
