@@ -12,10 +12,15 @@ from itertools import takewhile
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.languages.manifest_files import file_in, folders_above, toml_of
 from trialfleet_repository.languages.project_files import ProjectFiles, joined_path, reach_files
+from trialfleet_repository.languages.protocol import is_test_path
 
 _DOTTED = re.compile(r"\.{0,9}[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){0,20}")
 _LOADERS = {"import_module", "__import__", "iter_modules", "walk_packages", "spec_from_file_location"}
 _ASSERTS = re.compile(rb"^[ \t]{0,99}assert\b|\bAssertionError\b|\b(?:pytest|unittest|hypothesis)\b", re.M)
+_DEFINED = re.compile(rb"^[ \t]{0,99}(?:async[ \t]{1,9})?(?:def|class)[ \t]{1,9}(\w{1,99})", re.M)
+_CALLED = re.compile(
+    rb"^[ \t]{0,99}(?:(?:async|await|with|yield|from)[ \t]{1,9}){0,3}(?:\w{1,99}\.){0,9}(\w{1,99})\(", re.M
+)
 _FOR_TESTS = re.compile(r"(?:\A|[/_])(?:testing|fixtures?|mocks?|fakes?|stubs?)(?:[/_.]|\Z)")
 _ANY = "*"  # a name that is computed
 _ENTRY = re.compile(rb"=\s{0,9}([A-Za-z_][\w.]{0,200}):[A-Za-z_]")
@@ -43,15 +48,33 @@ class _PythonModules:
 
     def callers(self) -> frozenset[str]:
         """Modules of the changed packages that need a changed module: a test may reach it through them, and what
-        is wrong there may be put right here. Those that assert something are the tests' own, or may be."""
-        near = [path for path in self.sources if self._scope(path) in self._changed_scopes]
+        is wrong there may be put right here. Those that may be the tests' own are not among them."""
         importers: dict[str, list[str]] = {}
-        for path in near:
-            if not any(map(_ASSERTS.search, self.project.texts(path))) and not _FOR_TESTS.search(path):
+        for path in self.sources:
+            if self._scope(path) in self._changed_scopes and not self._may_judge(path):
                 for needed in self._named_by(path):
                     importers.setdefault(needed, []).append(path)
         changed = self.sources.intersection(self.project.changed)
         return reach_files(changed, lambda path: importers.get(path, ()))
+
+    def _may_judge(self, path: str) -> bool:
+        """Whether a module has the name of a helper of tests, asserts something, or defines what a test calls
+        without using the result."""
+        if _FOR_TESTS.search(path):
+            return True
+        texts = list(self.project.texts(path))
+        defined = {name for data in texts for name in _DEFINED.findall(data)}
+        return any(map(_ASSERTS.search, texts)) or not self._statements.isdisjoint(defined)
+
+    @cached_property
+    def _statements(self) -> frozenset[bytes]:
+        """Names that lines of tests begin to call."""
+        tests = {
+            path for tree in self.project.trees for path in tree if path.endswith(".py") and is_test_path(path)
+        }
+        return frozenset(
+            name for path in tests for data in self.project.texts(path) for name in _CALLED.findall(data)
+        )
 
     @cached_property
     def _changed_scopes(self) -> frozenset[str]:

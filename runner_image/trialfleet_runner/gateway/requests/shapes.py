@@ -153,9 +153,8 @@ class Fields(Shape):
 
 @dataclass(frozen=True)
 class ByType(Shape):
-    """An object whose `type` decides its other fields; `name_*` stands for every dated type of that name. `mark`:
-    the field that an object without a type must have to be of the `default`; without it, a provider may read
-    another."""
+    """An object whose `type` decides its other fields; `name_*` stands for every dated type of that name.
+    `mark`: what an object without a type must have to be of the `default`: a provider may read another type."""
 
     kinds: Mapping[str, Fields]
     default: str | None = None
