@@ -163,8 +163,10 @@ def test_claude_code_writes_behind_the_gateway_and_its_cost_is_kept(lab: Lab, tm
         (made,) = built(lab, *agent, "--out", str(tmp_path / "out"), env=env)
         assert "Write one file, CLAUDE.md" in provider.main[0].strings
         assert "sk-ant-real" not in json.dumps(made)
-        provider.play(Fail(401))
-        said = run(lab, *agent, "--seed", "1", "--out", str(tmp_path / "other"), code=2, env=env)
+        provider.play(then=Fail(401))
+        said = run(
+            lab, *agent, "--timeout", "30", "--seed", "1", "--out", str(tmp_path / "other"), code=2, env=env
+        )
     assert "the model provider failed" in said
     assert not (tmp_path / "other").exists()
     assert (tmp_path / "out/shop-discount/flat/CLAUDE.md").read_text() == write["content"]

@@ -107,7 +107,10 @@ Sandbox.run = lambda self, job: run(self, replace(job, mounts=(*job.mounts, *mor
     "exclusions": """
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.languages import is_junk
+from trialfleet_repository.patch_classes import SplitChanges
+from trialfleet_runner.attempt import score_run
 Exclusions.excludes = lambda self, path: is_junk(path)
+score_run.split_changes = lambda changes, classes, scored: SplitChanges(changes, {})
 """,
 }
 RUNNER = """

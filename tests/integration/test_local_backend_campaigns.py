@@ -93,7 +93,7 @@ def test_a_campaign_without_losses(site: Site) -> None:
     [
         ("loss=evicted:4", 5, 1, LossClass.EVICTED),  # before the agent: free
         ("midloss=terminated:2", 3, 3, LossClass.TERMINATED),  # the agent runs again: budgeted
-        ("midloss=node_lost:4", 5, 5, LossClass.NODE_LOST),  # a budget of its own
+        ("midloss=node_lost:3", 4, 4, LossClass.NODE_LOST),  # the second and the third are budgeted
         ("kill=start:2", 3, 1, LossClass.TERMINATED),
         ("kill=patch:3", 4, 1, LossClass.TERMINATED),  # only scoring is repeated
         ("kill=bundle:1", 2, 1, LossClass.TERMINATED),
