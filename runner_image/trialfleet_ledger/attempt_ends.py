@@ -25,7 +25,7 @@ class EndEvent(StrEnum):
     OUTAGE = "the provider does not answer the planned model"
     REFUSED_BY_PROVIDER = "the provider refuses key, account or planned model"
     RUNNER_BROKE = "the runner breaks on what the agent left"
-    TOLD_TO_STOP = "the runner is told to stop while the agent runs"
+    STOP_SIGNAL = "the runner gets a stop signal while the agent runs"
     OPERATOR_STOP = "the operator stops the controller"
     NO_REQUEST = "the agent needs a model and sent no request"
     OTHER_TEXT = "text of another condition was in a request"
@@ -55,7 +55,7 @@ END_RULES: dict[EndEvent, EndRule] = {
         "the runner's own minimal request", LossClass.PROVIDER, causes=("itself", "timeout")
     ),
     EndEvent.RUNNER_BROKE: EndRule("none", None),
-    EndEvent.TOLD_TO_STOP: EndRule("the runner", LossClass.TERMINATED, causes=("stopped",)),
+    EndEvent.STOP_SIGNAL: EndRule("the runner", LossClass.TERMINATED, causes=("stopped",)),
     EndEvent.OPERATOR_STOP: EndRule("controller", LossClass.INTERRUPTED),
     EndEvent.NO_REQUEST: EndRule("gateway", None),
     EndEvent.OTHER_TEXT: EndRule("gateway", LossClass.CONTAMINATED),

@@ -67,7 +67,8 @@ class Health:
 
     A task whose attempts are lost `task_limit` times in a row is broken, in all conditions; a campaign that loses
     `campaign_limit` in a row over at least two tasks is. `contaminated`: tasks in which something
-    undeclared reached the model, whatever was measured since: one may be an agent's doing, two halt the campaign.
+    undeclared reached the model, which no later verdict clears: one may be an agent's doing, two halt the
+    campaign.
     """
 
     task_limit: int = 5

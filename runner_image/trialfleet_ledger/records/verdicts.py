@@ -18,9 +18,7 @@ class Verdict(StrEnum):
     TIMED_OUT = "timed_out"  # the agent's time budget
     EXHAUSTED = "exhausted"  # the agent's memory or disk
     TESTS_TIMED_OUT = "tests_timed_out"
-    FORGED = (
-        "forged"  # the tests pass with what is not the product's alone, or whatever is wrong: counts as failed
-    )
+    FORGED = "forged"  # the tests pass by files outside of the product, or with any product: a failure
 
 
 class Stop(StrEnum):
