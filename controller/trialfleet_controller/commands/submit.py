@@ -9,7 +9,7 @@ import click
 from trialfleet_controller.commands.options import ResourceAmount, mirror_option
 from trialfleet_ledger.quantities import ControllerMemory, Cores
 
-STARTS_S = 60.0
+STARTS_S = 180.0  # an image is pulled meanwhile, and a busy node takes its time
 
 
 @click.command("submit")

@@ -112,5 +112,7 @@ def until_started(client: Client, manifest: Json, kube: KubernetesSpec, *, timeo
             events = client.page(pod_events(namespace, pod.uid)).items
             start.check(pod, events, where=f"pod {pod.name} in {namespace}")
         if time.monotonic() >= until:
-            return f"its pod has not started within {timeout_s:.0f} s: kubectl -n {namespace} describe job {name}"
+            why = "" if start.last is None else f": {start.last.message}"
+            look = f"kubectl -n {namespace} describe job {name}"
+            return f"its pod has not started within {timeout_s:.0f} s{why}; {look}"
         time.sleep(_LOOK_S)

@@ -81,17 +81,19 @@ def _container(container: Container, kube: KubernetesSpec, pull_hint: str) -> Po
 
 
 class PodStart:
-    """Follows a pod that is to start. `tell` gets each of its problems once."""
+    """Follows a pod that is to start. `tell` gets each of its problems once. `last`: its problem when it was last
+    checked; None: it had none."""
 
     def __init__(
         self, kube: KubernetesSpec, *, pull_hint: str = _PULL, tell: Callable[[str], None] = lambda _: None
     ) -> None:
         self._kube, self._pull_hint, self._tell = kube, pull_hint, tell
         self._since: dict[str, float] = {}
+        self.last: PodStartProblem | None = None
 
     def check(self, pod: Pod, events: Iterable[Mapping[str, Any]], *, where: str) -> None:
         """Raises `OperatorError` when a problem has lasted for too long."""
-        problem = start_problem(pod, events, self._kube, pull_hint=self._pull_hint)
+        problem = self.last = start_problem(pod, events, self._kube, pull_hint=self._pull_hint)
         now = time.monotonic()
         if problem is None:
             return

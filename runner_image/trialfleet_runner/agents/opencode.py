@@ -27,7 +27,7 @@ from trialfleet_runner.context.skills import SHARED_FOLDER
 from trialfleet_sandbox.interpreter import SYSTEM_PATH
 from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
-REVISION = 1  # of the flags and settings below: part of the agent's digest
+REVISION = 2  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
 _REACH = Reach(
     root_file="AGENTS.md",
@@ -42,6 +42,8 @@ _QUIET = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    # Of two skills of one name, one here and one in .agents/skills, it takes the one that it happens to read last.
+    "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS": "1",
     "OPENCODE_DISABLE_PROJECT_CONFIG": "1",  # the workspace's settings and plugins, and its root file: see _told
 }
 _WEB_TOOLS = ("webfetch", "websearch")

@@ -8,7 +8,7 @@ import pytest
 
 from trialfleet_controller.backends.kube.pods import Pod, parse
 from trialfleet_controller.operate.submit import image_hint
-from trialfleet_controller.operate.waiting import start_problem
+from trialfleet_controller.operate.waiting import PodStart, start_problem
 from trialfleet_ledger.campaign_spec import Graces, KubernetesSpec
 
 KUBE = KubernetesSpec(
@@ -56,6 +56,15 @@ def test_troubles(seen: Pod, words: str, patience_s: float) -> None:
     assert words in found.message
     assert found.patience_s == patience_s
     assert found.hint
+
+
+def test_the_last_problem_is_kept_until_the_pod_is_better() -> None:
+    start = PodStart(KUBE)
+    start.check(waiting("ErrImagePull", "no such host"), (), where="pod p")
+    assert start.last is not None
+    assert "no such host" in start.last.message
+    start.check(pod({}), (), where="pod p")
+    assert start.last is None
 
 
 def test_a_missing_secret_is_known_by_the_pods_events_alone() -> None:
