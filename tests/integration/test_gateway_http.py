@@ -180,6 +180,20 @@ def test_retry_after_and_status_pass_back(tmp_path: Path, provider: ScriptedMess
     assert json.loads(text)["error"]["type"] == "rate_limit_error"
 
 
+def test_in_an_outage_the_agent_is_asked_to_wait(tmp_path: Path, provider: ScriptedMessages) -> None:
+    """Some clients repeat a request five times within half a minute. The provider's own wait comes first."""
+    own = Fail(529, "overloaded_error", retry_after="7")
+    provider.play(*[Fail(529, "overloaded_error")] * 3, own, Say("Again."), Fail(529, "overloaded_error"))
+    with opened(tmp_path, provider.url) as gateway:
+        waits = [ask(gateway, body())[2].get("retry-after") for _ in range(6)]
+    assert waits == [None, "30", "30", "7", None, None]
+
+
+def test_without_a_provider_the_agent_is_asked_to_wait(tmp_path: Path) -> None:
+    with opened(tmp_path, "http://127.0.0.1:9") as gateway:
+        assert [ask(gateway, body())[2].get("retry-after") for _ in range(3)] == [None, "30", "30"]
+
+
 def test_a_redirect_is_not_followed(tmp_path: Path, provider: ScriptedMessages) -> None:
     provider.play(Fail(307))
     with opened(tmp_path, provider.url) as gateway:

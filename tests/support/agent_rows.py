@@ -116,7 +116,7 @@ ROWS = {
         chosen=Chosen({"includeCoAuthoredBy": False}, _quiet_about_itself, ("reasoning", "effort")),
         own_prompt=True,
         killer="exec python -c 'import os; os.kill(os.getppid(), 9)'",  # it refuses to run `kill $PPID`
-        impatient={},
+        impatient=None,
         opens_skill=Call("skill", {"skill": SKILL_NAME}),
         calls_server=Call("shop-docs-look_up", WORD),
     ),

@@ -10,6 +10,8 @@ from trialfleet_runner.gateway.faults import Fault, ProviderFailure
 
 FEWEST_FAILURES = 3
 SHORTEST_OUTAGE_S = 60.0
+_FAILURES_OF_AN_OUTAGE = 2
+_OUTAGE_WAIT_S = 30  # clients of models do not obey longer waits than a minute
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,12 @@ class PlannedModelRecord:
         if self.suspect is not None and self.suspect.failure.fault is Fault.FATAL:
             return self.suspect.failure.message
         return None
+
+    @property
+    def advised_wait_s(self) -> int | None:
+        """Seconds that an agent should wait in an outage, whose program may repeat a request five times within
+        half a minute and end; None: no outage is seen yet."""
+        return _OUTAGE_WAIT_S if len(self.row) >= _FAILURES_OF_AN_OUTAGE else None
 
     @property
     def outage(self) -> FailedRequest | None:

@@ -167,7 +167,7 @@ class ProxiedRequest:
         if 300 <= response.status < 400:
             self._local_error(502, f"the provider redirects ({response.status}), which is not followed")
         else:
-            self._pass(response, data, retry_after_s(body))
+            self._pass(response, data, retry_after_s(body) or self._advised_wait_s(failure))
 
     def _unreachable(self, error: Exception) -> None:
         """No answer, or a whole one that broke off before anything of it was passed on."""
@@ -176,8 +176,9 @@ class ProxiedRequest:
             self.of.tally.hung_up()
             self.reply.abort()
             return
-        self._failed(ProviderFailure(Fault.TRANSIENT, None, "", f"no answer: {_text(error)}"), None)
-        self._local_error(502, "the model provider does not answer")
+        failure = ProviderFailure(Fault.TRANSIENT, None, "", f"no answer: {_text(error)}")
+        self._failed(failure, None)
+        self._local_error(502, "the model provider does not answer", self._advised_wait_s(failure))
 
     def _complete(self, answer: ModelAnswer, status: int) -> None:
         self._charge(answer)
@@ -258,19 +259,23 @@ class ProxiedRequest:
         )
 
     def _pass(self, response: ProviderResponse, data: bytes, retry_after: int | None = None) -> None:
-        """`retry_after`: seconds that the body asks for; a header of the provider comes first."""
+        """`retry_after`: seconds; a header of the provider comes first."""
         safe = self.of.keys.redact_bytes(data)
-        asked = {} if retry_after is None else {"retry-after": str(retry_after)}
-        headers = asked | self._headers(response)
+        headers = _wait_header(retry_after) | self._headers(response)
         self._quietly(lambda: self.reply.whole(response.status, headers, safe))
 
     def _headers(self, response: ProviderResponse) -> dict[str, str]:
         return self.of.keys.redact_headers(passed_back(response.getheaders()))
 
-    def _local_error(self, status: int, message: str) -> None:
+    def _advised_wait_s(self, failure: ProviderFailure) -> int | None:
+        planned = self.admitted.asked.main and failure.fault is Fault.TRANSIENT
+        return self.of.tally.advised_wait_s() if planned else None
+
+    def _local_error(self, status: int, message: str, retry_after: int | None = None) -> None:
         body = self.call.dialect.refusal(f"trialfleet: {message}", "api_error")
         data = json.dumps(body).encode()
-        self._quietly(lambda: self.reply.whole(status, {"content-type": "application/json"}, data))
+        headers = _wait_header(retry_after) | {"content-type": "application/json"}
+        self._quietly(lambda: self.reply.whole(status, headers, data))
 
     def _quietly(self, act: Callable[[], None]) -> None:
         """The answer is already accounted for: an agent that hangs up now changes nothing."""
@@ -284,6 +289,10 @@ def _stream_failure(status: int, answer: ModelAnswer, broken: str | None) -> Pro
         return replace(failure_of(None, answer.failed), status=status)
     message = broken or "the stream ended before the answer did"
     return ProviderFailure(Fault.TRANSIENT, status, "", message)
+
+
+def _wait_header(seconds: int | None) -> dict[str, str]:
+    return {} if seconds is None else {"retry-after": str(seconds)}
 
 
 def _text(error: Exception) -> str:

@@ -265,6 +265,11 @@ class RequestTally:
         with self._lock:
             return self.throttle.seconds(now)
 
+    def advised_wait_s(self) -> int | None:
+        """Seconds that an agent should wait before its next request for the planned model; None: as it likes."""
+        with self._lock:
+            return self.planned.advised_wait_s
+
     def provider_error(self) -> str | None:
         """Why the planned model could not be reached last, when nothing after it was answered."""
         with self._lock:

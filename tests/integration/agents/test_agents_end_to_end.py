@@ -152,7 +152,7 @@ def test_a_cut_answer_that_is_not_asked_for_again_is_said_with_the_verdict(attem
 def test_a_provider_that_fails_for_seconds_is_said_with_the_verdict(attempts: AgentAttempts) -> None:
     """An outage takes a minute (`test_whose_fault.py`): an agent may provoke some failures and end its program."""
     if attempts.row.impatient is None:
-        pytest.skip("this agent repeats a failed request until its time is over")
+        pytest.skip("no option of this agent makes it end before an outage takes a minute")
     ran = attempts.run([attempts.reads(), *[Fail(529)] * 12], options=attempts.row.impatient)
     assert (ran.scored.verdict, ran.scored.metrics.provider_gave_up) == (Verdict.FAILED, True)
     assert ran.report["turns"] == 1
