@@ -54,7 +54,7 @@ class AgentRow:
     own_prompt: bool = False
     says_tokens: bool = True
     killer: str = "kill -9 $PPID; sleep 30"
-    impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 1})  # None: it never gives up
+    impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 0})  # None: it takes minutes
     asks_again: bool = True
     opens_skill: Call | None = None
     calls_server: Call | None = None
