@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -336,7 +336,21 @@ def test_a_full_disk_evicts(rig: Rig) -> None:
     fill = "dd if=/dev/zero of=/trialfleet/agent/full bs=1M count=64 2>/dev/null; sleep 120"
     loss = loss_of(run(rig, PATIENT, agent=fill))
     assert loss.loss is LossClass.OVERUSE
-    assert "more than its limit or request" in loss.message
+    assert "more than its limit" in loss.message
+
+
+@pytest.mark.parametrize(("program", "exhausted"), [("agent", True), ("tests", False)])
+def test_what_the_runner_left_before_an_eviction_says_whose_disk_it_was(
+    rig: Rig, program: Literal["agent", "tests"], exhausted: bool
+) -> None:
+    """The kubelet keeps the message of a runner that it gives no time."""
+    words = LastWords(state="running", program=program).model_dump_json(exclude_defaults=True)
+    fill = "dd if=/dev/zero of=/trialfleet/agent/full bs=1M count=64 2>/dev/null; sleep 120"
+    departure = run(rig, f"echo '{words}' > /dev/termination-log; sleep 120", agent=fill)
+    loss = loss_of(departure)
+    assert departure.exhausted is exhausted
+    assert loss.loss is LossClass.OVERUSE
+    assert ("its agent was beyond its limits" in loss.message) is exhausted
 
 
 def test_a_pod_deleted_by_hand(rig: Rig, client: Client) -> None:

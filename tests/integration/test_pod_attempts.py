@@ -18,10 +18,11 @@ from tests.support.forged_modules import ATTACKS, SETTINGS, WRITE
 from tests.support.local_pod import PodRun, inside, pod
 from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
-from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
-from trialfleet_ledger.canonical import sha256
+from trialfleet_controller.backends.runner_termination import RunnerTermination, classify, exhausted_patch
+from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.attempt import Intent
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
 
@@ -244,16 +245,111 @@ def test_a_killed_agent_container_was_out_of_memory(lab: Lab, baked: Path) -> No
     assert scored.metrics.agent_core_s is None
 
 
-def test_a_killed_scoring_container_is_no_verdict(lab: Lab, baked: Path) -> None:
-    grants = granted(lab, shell(SLOW_TESTS))
+def with_killed_tests(lab: Lab, grants: Grants, baked: Path) -> Left:
+    """What an attempt leaves whose tests' container is killed while they run."""
     with pod(grants, baked=baked) as running:
         comes(lambda: (running.root / "runner/tests/stdout").exists())
         time.sleep(0.5)
         running.score.kill()
         assert running.wait() == (0, 0, -signal.SIGKILL)
-    loss = left(lab, grants, 0).end.loss
-    assert loss is not None
-    assert (loss.loss, loss.patched, loss.halt) == (LossClass.SCORING, True, HaltScope.NONE)
+    return left(lab, grants, 0)
+
+
+def scored_again(lab: Lab, first: Left, deaths: int, fix_bytes: int | None) -> Grants:
+    """Of the attempt that scores the patch of `first`, whose tests have died `deaths` times."""
+    grants = lab.grants(shell("true"), attempt=next(NUMBERS), limits=LIMITS, score_patch_of=first.attempt)
+    task = grants.task.model_copy(update={"fix_bytes": fix_bytes})
+    return grants.model_copy(update={"tests_died": deaths, "task": task})
+
+
+def test_a_patch_that_kills_its_tests_three_times_has_failed(lab: Lab, baked: Path) -> None:
+    """If the fix's own run took at most half of the limit, as measured at validation; a loss otherwise."""
+    fix_bytes = lab.planned.order.fix_bytes
+    assert fix_bytes is not None
+    assert 2**20 < fix_bytes < LIMITS.memory_bytes / 2, "pytest itself"
+    first = with_killed_tests(lab, granted(lab, shell(SLOW_TESTS)), baked)
+    again = {
+        case: with_killed_tests(lab, scored_again(lab, first, *case), baked)
+        for case in ((1, fix_bytes), (2, fix_bytes), (2, None), (2, LIMITS.memory_bytes // 2 + 1))
+    }
+    losses = [one.end.loss for case, one in [((0, fix_bytes), first), *again.items()] if case != (2, fix_bytes)]
+    for loss in losses:
+        assert loss is not None
+        assert (loss.loss, loss.patched, loss.halt) == (LossClass.SCORING, True, HaltScope.NONE)
+        assert loss.by_patch
+    words = [loss.message.partition("; no verdict: ")[2] for loss in losses if loss is not None]
+    unknown = "the memory of the fix's own run is unknown (`trialfleet validate --fresh`)"
+    assert words == ["", "", unknown, "the fix's own run took more than half of limits.memory"]
+    third = again[2, fix_bytes]
+    assert third.end.scored is not None, third.end
+    assert (third.end.scored.verdict, third.end.scored.tests_passed) == (Verdict.TESTS_EXHAUSTED, False)
+    assert any(one.startswith("the tests died too often") for one in third.bundle.manifest.warnings)
+
+
+def test_tests_whose_container_died_once_and_then_pass_have_passed(lab: Lab, baked: Path) -> None:
+    slow_pass = f"{FIX}; echo 'import time; time.sleep(3)' >> shop/pricing/rules.py"
+    first = with_killed_tests(lab, granted(lab, shell(slow_pass)), baked)
+    assert first.end.loss is not None
+    grants = scored_again(lab, first, 1, lab.planned.order.fix_bytes)
+    with pod(grants, baked=baked) as running:
+        assert running.wait() == (0, 0, 0)
+    scored = left(lab, grants, 0).end.scored
+    assert scored is not None
+    assert scored.verdict is Verdict.PASSED
+
+
+def test_tests_that_died_with_their_pods_are_not_run_a_fourth_time(lab: Lab, baked: Path) -> None:
+    """Their runners went with them, so that the next one says so."""
+    ended = granted(lab, shell(FIX))
+    with pod(ended, baked=baked) as running:
+        assert running.wait() == (0, 0, 0)
+    grants = scored_again(lab, left(lab, ended, 0), 3, lab.planned.order.fix_bytes)
+    with pod(grants, baked=baked) as running:
+        assert running.wait()[0] == 0
+    found = left(lab, grants, 0)
+    assert found.end.scored is not None, found.end
+    assert found.end.scored.verdict is Verdict.TESTS_EXHAUSTED
+    assert "tests/output.log" not in found.bundle.files
+
+
+def test_the_last_sample_of_the_agent_is_there_for_a_kubelet_that_kills_the_pod(lab: Lab, baked: Path) -> None:
+    """The control: an agent within its limits."""
+    full = "head -c 45000000 /dev/urandom > big; sync big; touch begun; exec sleep 60"
+    for script, over in ((full, True), ("touch begun; exec sleep 60", False)):
+        grants = granted(lab, shell(script), LIMITS.model_copy(update={"disk_bytes": 50 * 2**20}))
+        stalled = grants.model_copy(
+            update={"patch": grants.patch.model_copy(update={"url": "http://10.255.255.1/"})}
+        )
+        with pod(stalled, baked=baked) as running:
+            comes(lambda: running.said is not None and running.said.over_limits is over)  # noqa: B023 - at once
+            said = running.said
+            running.runner.kill()
+            running.wait()
+        assert said is not None
+        assert (said.state, said.program) == ("running", "agent")
+
+
+def test_an_exhausted_agents_patch_is_scored_with_what_was_planned_to_reach_it(lab: Lab, baked: Path) -> None:
+    evicted = granted(lab, AgentSpec(kind="nop"), condition="intent_layer_preamble")
+    intent = Intent(trial=TRIAL, attempt=evicted.attempt, nonce="n", epoch=1, at=0, previous_end="0" * 64)
+    lab.store.create(
+        f"lab/attempts/{TRIAL}/{evicted.attempt}/patch.json", canonical_json(exhausted_patch(intent, 1.0))
+    )
+    grants = lab.grants(
+        shell("true"),
+        "intent_layer_preamble",
+        attempt=next(NUMBERS),
+        limits=LIMITS,
+        score_patch_of=evicted.attempt,
+    )
+    with pod(grants, baked=baked) as running:
+        assert running.wait()[0] == 0
+    scored = left(lab, grants, 0).end.scored
+    assert scored is not None
+    assert (scored.verdict, scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
+    assert scored.metrics.turns is None
+    assert scored.delivery.inline_tokens
+    assert not any((scored.delivery.reached_model or {}).values())
 
 
 def test_a_killed_runner_leaves_nobody(lab: Lab, baked: Path) -> None:
