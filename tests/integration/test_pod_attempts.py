@@ -22,12 +22,13 @@ from trialfleet_controller.backends.runner_termination import RunnerTermination,
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.attempt import Intent
+from trialfleet_ledger.records.attempt import Intent, LastWords
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
 
 NUMBERS = count(1)
 FIX = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"
+FIX_BYTES = LIMITS.memory_bytes // 2  # that the tests took with the fix
 SLOW_TESTS = "echo 'import time; time.sleep(60)' >> shop/pricing/rules.py"
 
 
@@ -255,61 +256,57 @@ def with_killed_tests(lab: Lab, grants: Grants, baked: Path) -> Left:
     return left(lab, grants, 0)
 
 
-def scored_again(lab: Lab, first: Left, deaths: int, fix_bytes: int | None) -> Grants:
+@pytest.fixture(scope="module")
+def killed_once(lab: Lab, baked: Path) -> Left:
+    """A right fix whose tests' container was killed."""
+    slow_fix = f"{FIX}; echo 'import time; time.sleep(3)' >> shop/pricing/rules.py"
+    return with_killed_tests(lab, granted(lab, shell(slow_fix)), baked)
+
+
+def scored_again(lab: Lab, first: Left, deaths: int, fix_bytes: int | None = FIX_BYTES) -> Grants:
     """Of the attempt that scores the patch of `first`, whose tests have died `deaths` times."""
     grants = lab.grants(shell("true"), attempt=next(NUMBERS), limits=LIMITS, score_patch_of=first.attempt)
     task = grants.task.model_copy(update={"fix_bytes": fix_bytes})
     return grants.model_copy(update={"tests_died": deaths, "task": task})
 
 
-def test_a_patch_that_kills_its_tests_three_times_has_failed(lab: Lab, baked: Path) -> None:
-    """If the fix's own run took at most half of the limit, as measured at validation; a loss otherwise."""
-    fix_bytes = lab.planned.order.fix_bytes
-    assert fix_bytes is not None
-    assert 2**20 < fix_bytes < LIMITS.memory_bytes / 2, "pytest itself"
-    first = with_killed_tests(lab, granted(lab, shell(SLOW_TESTS)), baked)
-    again = {
-        case: with_killed_tests(lab, scored_again(lab, first, *case), baked)
-        for case in ((1, fix_bytes), (2, fix_bytes), (2, None), (2, LIMITS.memory_bytes // 2 + 1))
-    }
-    losses = [one.end.loss for case, one in [((0, fix_bytes), first), *again.items()] if case != (2, fix_bytes)]
-    for loss in losses:
-        assert loss is not None
-        assert (loss.loss, loss.patched, loss.halt) == (LossClass.SCORING, True, HaltScope.NONE)
-        assert loss.by_patch
-    words = [loss.message.partition("; no verdict: ")[2] for loss in losses if loss is not None]
-    unknown = "the memory of the fix's own run is unknown (`trialfleet validate --fresh`)"
-    assert words == ["", "", unknown, "the fix's own run took more than half of limits.memory"]
-    third = again[2, fix_bytes]
-    assert third.end.scored is not None, third.end
-    assert (third.end.scored.verdict, third.end.scored.tests_passed) == (Verdict.TESTS_EXHAUSTED, False)
-    assert any(one.startswith("the tests died too often") for one in third.bundle.manifest.warnings)
+def test_a_killed_scoring_container_is_no_verdict(killed_once: Left) -> None:
+    loss = killed_once.end.loss
+    assert loss is not None
+    assert (loss.loss, loss.patched, loss.halt) == (LossClass.SCORING, True, HaltScope.NONE)
+    assert loss.by_patch
+    assert "no verdict" not in loss.message
 
 
-def test_tests_whose_container_died_once_and_then_pass_have_passed(lab: Lab, baked: Path) -> None:
-    slow_pass = f"{FIX}; echo 'import time; time.sleep(3)' >> shop/pricing/rules.py"
-    first = with_killed_tests(lab, granted(lab, shell(slow_pass)), baked)
-    assert first.end.loss is not None
-    grants = scored_again(lab, first, 1, lab.planned.order.fix_bytes)
-    with pod(grants, baked=baked) as running:
-        assert running.wait() == (0, 0, 0)
-    scored = left(lab, grants, 0).end.scored
-    assert scored is not None
-    assert scored.verdict is Verdict.PASSED
+def test_a_patch_that_kills_its_tests_three_times_has_failed(lab: Lab, baked: Path, killed_once: Left) -> None:
+    found = with_killed_tests(lab, scored_again(lab, killed_once, 2), baked)
+    assert found.end.scored is not None, found.end
+    assert (found.end.scored.verdict, found.end.scored.tests_passed) == (Verdict.TESTS_EXHAUSTED, False)
+    assert any(one.startswith("the tests died too often") for one in found.bundle.manifest.warnings)
 
 
-def test_tests_that_died_with_their_pods_are_not_run_a_fourth_time(lab: Lab, baked: Path) -> None:
-    """Their runners went with them, so that the next one says so."""
-    ended = granted(lab, shell(FIX))
-    with pod(ended, baked=baked) as running:
-        assert running.wait() == (0, 0, 0)
-    grants = scored_again(lab, left(lab, ended, 0), 3, lab.planned.order.fix_bytes)
+def test_without_the_memory_of_the_fix_the_third_death_is_a_loss_that_says_why(
+    lab: Lab, baked: Path, killed_once: Left
+) -> None:
+    loss = with_killed_tests(lab, scored_again(lab, killed_once, 2, fix_bytes=None), baked).end.loss
+    assert loss is not None
+    assert (loss.loss, loss.by_patch) == (LossClass.SCORING, True)
+    why = "; no verdict: the memory of the fix's own run is unknown (`trialfleet validate --fresh`)"
+    assert loss.message.endswith(why)
+
+
+@pytest.mark.parametrize(("deaths", "verdict"), [(1, Verdict.PASSED), (3, Verdict.TESTS_EXHAUSTED)])
+def test_a_patch_whose_tests_died_before(
+    lab: Lab, baked: Path, killed_once: Left, deaths: int, verdict: Verdict
+) -> None:
+    """Once: the tests run again, and decide. Three times, with the runners of evicted pods: they do not run."""
+    grants = scored_again(lab, killed_once, deaths)
     with pod(grants, baked=baked) as running:
         assert running.wait()[0] == 0
     found = left(lab, grants, 0)
     assert found.end.scored is not None, found.end
-    assert found.end.scored.verdict is Verdict.TESTS_EXHAUSTED
-    assert "tests/output.log" not in found.bundle.files
+    assert found.end.scored.verdict is verdict
+    assert ("tests/output.log" in found.bundle.files) is (deaths == 1)
 
 
 def test_the_last_sample_of_the_agent_is_there_for_a_kubelet_that_kills_the_pod(lab: Lab, baked: Path) -> None:
@@ -360,7 +357,7 @@ def test_a_killed_runner_leaves_nobody(lab: Lab, baked: Path) -> None:
         comes(lambda: len(processes_with(f"sleep\0{token}")) == 2)
         running.runner.kill()
         assert running.wait(60) == (-signal.SIGKILL, 0, 0)
-        assert running.said is None
+        assert running.said == LastWords(state="running", program="agent")
     assert processes_with(token) == []
     assert not record(lab, grants, "end.json").exists()
 
