@@ -19,6 +19,7 @@ ENDINGS: dict[Verdict | None, str] = {
     Verdict.TIMED_OUT: "t",
     Verdict.EXHAUSTED: "e",
     Verdict.TESTS_TIMED_OUT: "s",
+    Verdict.TESTS_EXHAUSTED: "x",
     Verdict.FORGED: "g",
     None: "-",  # lost
 }

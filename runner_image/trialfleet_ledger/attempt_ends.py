@@ -20,7 +20,8 @@ class EndEvent(StrEnum):
     PREEMPTED = "preempted, evicted through the API, drained"
     NODE_GONE = "node gone, not ready or shutting down"
     NODE_PRESSURE = "node short of memory, disk, inodes or process ids; evicted by the kubelet"
-    OVER_LIMIT = "evicted for more than its own limit or request"
+    OVER_LIMIT = "evicted for more than its own limit"
+    TESTS_DIED = "the tests' container dies, or is evicted for more than its limit"
     HOST_FULL = "disk or inodes of the host are full"
     OUTAGE = "the provider does not answer the planned model"
     REFUSED_BY_PROVIDER = "the provider refuses key, account or planned model"
@@ -34,7 +35,7 @@ class EndEvent(StrEnum):
 @dataclass(frozen=True)
 class EndRule:
     """`loss`: None: a verdict. `within_limits`: a loss only if the attempt's own measured share is within its
-    limits; else the agent is `exhausted`. `causes`: how the agent's program must have ended."""
+    limits; else the agent, or its tests, are exhausted. `causes`: how the agent's program must have ended."""
 
     witness: str
     loss: LossClass | None
@@ -45,8 +46,9 @@ class EndRule:
 END_RULES: dict[EndEvent, EndRule] = {
     EndEvent.PREEMPTED: EndRule("API server", LossClass.EVICTED),
     EndEvent.NODE_GONE: EndRule("API server", LossClass.NODE_LOST),
-    EndEvent.NODE_PRESSURE: EndRule("kubelet", LossClass.OVERUSE),
-    EndEvent.OVER_LIMIT: EndRule("kubelet", LossClass.OVERUSE),
+    EndEvent.NODE_PRESSURE: EndRule("kubelet and the runner's samples", LossClass.OVERUSE, within_limits=True),
+    EndEvent.OVER_LIMIT: EndRule("kubelet", LossClass.OVERUSE, within_limits=True),
+    EndEvent.TESTS_DIED: EndRule("kubelet or supervisor", LossClass.SCORING, within_limits=True),
     EndEvent.HOST_FULL: EndRule("file system, measured by the runner", LossClass.HOST_FULL, within_limits=True),
     EndEvent.OUTAGE: EndRule(
         "the runner's repetitions of the last request", LossClass.PROVIDER, causes=("itself",)
@@ -63,6 +65,9 @@ END_RULES: dict[EndEvent, EndRule] = {
 
 Cause = Literal["itself", "timeout", "memory", "disk", "stopped"]
 
+TESTS_DEATHS = 3  # of one patch: what kills its tests' container so often is not the node
+FIX_SHARE = 0.5  # of the memory limit, which the fix's own run may take: a task that needs more says nothing
+
 
 def loss_of_event(event: EndEvent, *, cause: Cause = "itself", within_limits: bool = True) -> LossClass | None:
     """The loss that a witnessed event is; None: the attempt has a verdict. `cause`: how the agent's program ended.
@@ -76,3 +81,16 @@ def loss_of_event(event: EndEvent, *, cause: Cause = "itself", within_limits: bo
     if cause not in rule.causes or (rule.within_limits and not within_limits):
         return None
     return rule.loss
+
+
+def are_tests_within(deaths: int, *, fix_bytes: int | None, limit_bytes: int) -> bool:
+    """Whether nothing shows that it is the scored patch which takes its tests beyond their limits. It is shown if
+    their container died `TESTS_DEATHS` times with the patch, and the tests took at most half of the limit with the
+    fix when the task was validated. `fix_bytes`: the memory that they took; None: not known.
+
+    >>> [are_tests_within(deaths, fix_bytes=2**20, limit_bytes=2**30) for deaths in (2, 3)]
+    [True, False]
+    >>> [are_tests_within(3, fix_bytes=fix, limit_bytes=2**30) for fix in (2**29, 2**29 + 1, None)]
+    [False, True, True]
+    """
+    return deaths < TESTS_DEATHS or fix_bytes is None or fix_bytes > FIX_SHARE * limit_bytes

@@ -120,6 +120,12 @@ def score_from(chain: Chain) -> int | None:
     return None
 
 
+def count_tests_deaths(chain: Chain) -> int:
+    """How often what is scored has killed the tests' container, as the losses of `chain` say."""
+    ends = [attempt.end for attempt in chain if attempt.end is not None]
+    return sum(end.loss is not None and end.loss.by_patch for end in ends)
+
+
 def _event(attempt: StoredAttempt) -> VerdictCommitted | AttemptLost | None:
     end = attempt.end
     if end is None:

@@ -117,7 +117,9 @@ def agrees(run: TestRun) -> bool:
     return run.exit.code in format_named(run.format).exit_codes(failed) if failed else run.exit.code == 0
 
 
-def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = False) -> Verdict:
+def verdict(
+    stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = False, tests_exhausted: bool = False
+) -> Verdict:
     """The verdict of a scored attempt. Only `PASSED` counts as a pass.
 
     One that crashed has failed: what passes without its model is not its work. A forged pass is named, no matter
@@ -132,6 +134,8 @@ def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = F
     'failed'
     >>> verdict(Stop.TIMEOUT, passed=True, tests_timed_out=False, forged=True).value
     'forged'
+    >>> verdict(Stop.FINISHED, passed=False, tests_timed_out=False, tests_exhausted=True).value
+    'tests_exhausted'
     """
     match stop:
         case Stop.CRASHED:
@@ -144,6 +148,8 @@ def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool, forged: bool = F
             return Verdict.EXHAUSTED
         case _ if tests_timed_out:
             return Verdict.TESTS_TIMED_OUT
+        case _ if tests_exhausted:
+            return Verdict.TESTS_EXHAUSTED
         case _:
             return Verdict.PASSED if passed else Verdict.FAILED
 

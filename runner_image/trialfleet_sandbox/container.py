@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trialfleet_sandbox.drive import Descriptors, Ended, Hold, Outer, drive, stdin_of
 from trialfleet_sandbox.gate import Gate, hand_over, message
-from trialfleet_sandbox.protocol import Exit, Job, Mount, SandboxCapabilities, SandboxError
+from trialfleet_sandbox.protocol import ContainerDied, Exit, Job, Mount, SandboxCapabilities
 from trialfleet_sandbox.start import StartReport, start_failure
 from trialfleet_sandbox.supervised import said_on, wrapped
 from trialfleet_sandbox.supervisor import REPORT_FD
-from trialfleet_sandbox.watch import LimitWatch, folder_bytes
+from trialfleet_sandbox.watch import Cause, LimitWatch, folder_bytes
 
 DISK_SHARE = 0.8  # of a volume's size: the kubelet evicts the whole pod for the rest, with hardly any grace
 _KILLED = 128 + 9
@@ -39,6 +40,25 @@ class _RemoteHold(Hold):
                 pass
 
 
+class _ReportingWatch(LimitWatch):
+    """Reports a sample beyond the limits before the job is ended for it: the kubelet may end everything first."""
+
+    def __init__(self, job: Job, report: Callable[[bool], None]) -> None:
+        super().__init__(job)
+        self._report = report
+
+    def cause(self, root: int | None) -> Cause | None:
+        return self._reported(super().cause(root))
+
+    def afterwards(self, *, killed_unasked: bool) -> Cause | None:
+        return self._reported(super().afterwards(killed_unasked=killed_unasked))
+
+    def _reported(self, cause: Cause | None) -> Cause | None:
+        if cause == "disk":
+            self._report(True)
+        return cause
+
+
 @dataclass(frozen=True)
 class ContainerSandbox:
     """Runs one job, and another one after each that is `followed`; the container ends with the last. Paths are the
@@ -49,12 +69,14 @@ class ContainerSandbox:
     program below it can end it: the first process of a container receives only the signals that it handles. In the
     agent's container, which requests as much memory as its limit, the only cause left is that limit. The scoring
     container requests less: there the node may be short of memory, and the sandbox has failed.
+    `report`: called when a job begins (False), and when a sample of it is beyond its limits (True).
     """
 
     gate: Gate
     volume: Path
     gone_is_memory: bool
     warnings: tuple[str, ...] = ()
+    report: Callable[[bool], None] = lambda _: None
     name: str = field(default="container", init=False)
     capabilities: SandboxCapabilities = field(default=CAPABILITIES, init=False)
 
@@ -74,10 +96,11 @@ class ContainerSandbox:
                 *(lifeline_read, status_write, report_write),
             )
             given += (held.keep(self.gate.follow()),) if job.followed else ()
-            watch = LimitWatch(limited(job, self.volume))
+            watch = _ReportingWatch(limited(job, self.volume), self.report)
             argv = wrapped(job, other_uid=False, report=REPORT_FD if job.gateway else None)
             hand_over(connection, message(argv, job.env, job.cwd, reports=job.gateway is not None), given)
             held.close(*given)
+            self.report(False)
             outer = Outer(out, err, connection.fileno())
             ended = drive(job, outer, _RemoteHold(lifeline, connection), watch)
             return self._exit(job, ended, said_on(status), watch, StartReport(report if job.gateway else None))
@@ -93,7 +116,7 @@ class ContainerSandbox:
                 raise start_failure(job, why, ended.wall_s)
         if "exit" not in said:
             return self._gone(job, ended, by_program="lowered" in said)
-        code, core_s, killed_by_kernel = said["exit"]
+        code, core_s, _, killed_by_kernel = said["exit"]
         cause = ended.cause or ("memory" if int(killed_by_kernel) else watch.afterwards(killed_unasked=False))
         return Exit(int(code), cause or "itself", ended.wall_s, float(core_s))
 
@@ -102,7 +125,7 @@ class ContainerSandbox:
         had lowered the supervisor's limits, for the kernel to end it."""
         cause = ended.cause or ("stopped" if job.stop.is_set() else "itself" if by_program else None)
         if cause is None and not self.gone_is_memory:
-            raise SandboxError(
+            raise ContainerDied(
                 "the tests' container ended without a record: killed from outside, for its memory limit or by a "
                 "node that is short of memory or goes away"
             )

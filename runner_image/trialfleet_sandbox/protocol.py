@@ -51,12 +51,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Exit:
-    """How the program ended. `cause`: why the sandbox ended it; "itself": it exited by itself."""
+    """How the program ended. `cause`: why the sandbox ended it; "itself": it exited by itself. `peak_bytes`: most
+    memory of its tree in a sample, or of one of its processes at any time; None: not measured."""
 
     code: int
     cause: Literal["itself", "timeout", "memory", "disk", "stopped"]
     wall_s: float
     core_s: float | None
+    peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,10 @@ def inside(path: Path, mounts: tuple[Mount, ...]) -> str:
 
 class SandboxError(Exception):
     """The sandbox itself failed: an infrastructure loss, never the agent's failure."""
+
+
+class ContainerDied(SandboxError):
+    """The container of the job ended with it, killed from outside: for its memory limit, or by its node."""
 
 
 class InterpreterMissing(SandboxError):

@@ -118,7 +118,7 @@ def supervise(
         finally:
             processes.disown(process.pid)
         said = said_on(status)
-    code, core_s = said.get("exit", [str(_KILLED), "0"])
+    code, core_s, peak = said.get("exit", [str(_KILLED), "0", "0"])
     if ended.cause is not None:
         why = report.failure(job, ended.cause)
     elif "started" not in said:
@@ -128,7 +128,8 @@ def supervise(
     if why is not None:
         raise start_failure(job, why, ended.wall_s)
     cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
-    return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
+    peak_bytes = max(int(peak), watch.peak_bytes) or None
+    return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s), peak_bytes)
 
 
 @contextlib.contextmanager

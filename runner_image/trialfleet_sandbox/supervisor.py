@@ -6,8 +6,8 @@ The caller alone holds the other end of the lifeline. A "T" on it means SIGTERM 
 (the caller is dead, also by SIGKILL) means SIGKILL to everything. As a child subreaper it inherits daemons
 that left their session, so it finds all of them below itself. It ends only when nothing is left, and writes
 one status line when the program was executed (`started PID` or `error TEXT`) and one at the end (`exit CODE
-CORE_SECONDS`). Only the program keeps the descriptors that it inherits: a program of the same user can open none
-of them here, nor any other descriptor of this process.
+CORE_SECONDS PEAK_BYTES`). Only the program keeps the descriptors that it inherits: a program of the same user can
+open none of them here, nor any other descriptor of this process.
 
 It imports little: json, argparse and typing would double its start-up time, which every job pays.
 """
@@ -207,9 +207,9 @@ def core_s() -> float:
 
 
 def accounted(status: int, before_s: float = 0.0) -> str:
-    """The record of an end: code and core seconds, without those `before_s`."""
-    code = os.waitstatus_to_exitcode(status)
-    return f"exit {code if code >= 0 else 128 - code} {core_s() - before_s:.6f}"
+    """The record of an end: code, core seconds without those `before_s`, most bytes of one process so far."""
+    code, peak = os.waitstatus_to_exitcode(status), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    return f"exit {code if code >= 0 else 128 - code} {core_s() - before_s:.6f} {peak}"
 
 
 def run(given: list[str]) -> int:

@@ -83,6 +83,7 @@ def prepare_task(
         travelling_tests=variants.travelling_tests,
         classes=_stored(validation.classes, objects),
         must_fail=_stored(validation.must_fail, objects),
+        fix_bytes=validation.fix_bytes,
         import_name=environment.import_name,
         prompt_source=task.spec.prompt_source,
         prompt=objects.put(prompt.encode()),

@@ -334,9 +334,22 @@ def test_a_deleted_owner_is_made_again(rig: Rig, client: Client) -> None:
 
 def test_a_full_disk_evicts(rig: Rig) -> None:
     fill = "dd if=/dev/zero of=/trialfleet/agent/full bs=1M count=64 2>/dev/null; sleep 120"
-    loss = loss_of(run(rig, PATIENT, agent=fill))
+    departure = run(rig, PATIENT, agent=fill)
+    loss = loss_of(departure)
+    assert not departure.exhausted, "nothing says that the agent had started"
     assert loss.loss is LossClass.OVERUSE
-    assert "more than its limit or request" in loss.message
+    assert "more than its limit" in loss.message
+
+
+def test_an_agent_that_is_evicted_for_its_disk_is_exhausted_by_what_its_runner_left_before(rig: Rig) -> None:
+    """The kubelet keeps the message of a runner that it gives no time."""
+    words = LastWords(state="running", program="agent").model_dump_json(exclude_defaults=True)
+    fill = "dd if=/dev/zero of=/trialfleet/agent/full bs=1M count=64 2>/dev/null; sleep 120"
+    departure = run(rig, f"echo '{words}' > /dev/termination-log; sleep 120", agent=fill)
+    loss = loss_of(departure)
+    assert departure.exhausted
+    assert (loss.loss, loss.by_patch) == (LossClass.OVERUSE, False)
+    assert "its agent was beyond its limits: exhausted" in loss.message
 
 
 def test_a_pod_deleted_by_hand(rig: Rig, client: Client) -> None:

@@ -242,7 +242,18 @@ def test_a_patch_whose_tests_fill_the_disk_beyond_their_limit_fails(lab: Lab) ->
     with small_disk(lab, "16m") as folder:
         left = attempt(lab, script, env={"TRIALFLEET_SCRATCH": str(folder)}, limits=SMALL)
     assert left.end.scored is not None, left.end.loss
-    assert left.end.scored.verdict is Verdict.FAILED
+    assert left.end.scored.verdict is Verdict.TESTS_EXHAUSTED
+
+
+def test_a_patch_whose_tests_take_more_memory_than_their_limit_fails_at_once(lab: Lab) -> None:
+    """Here the tests themselves are measured; a control within the limit passes."""
+    limits = LIMITS.model_copy(update={"memory_bytes": 300 * 2**20})
+    for mebibytes, verdict in ((600, Verdict.TESTS_EXHAUSTED), (50, Verdict.PASSED)):
+        take = f"import time; taken = b'x' * ({mebibytes} << 20); time.sleep(2); del taken"
+        script = f"sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; echo \"{take}\" >> shop/pricing/rules.py"
+        left = attempt(lab, script, limits=limits)
+        assert left.end.scored is not None, left.end.loss
+        assert (left.end.scored.verdict, left.end.scored.stop) == (verdict, Stop.FINISHED)
 
 
 # --- a store that is gone -------------------------------------------------------------------------------

@@ -27,9 +27,11 @@ from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_ledger import keys
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
-from trialfleet_ledger.records.attempt import Start
+from trialfleet_ledger.records.attempt import Patch, Start
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.outcome import Outcome
-from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.records.verdicts import LossClass, Stop
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.trial_order import trials
@@ -129,6 +131,34 @@ def test_what_a_runner_leaves_behind(site: Site, fate: Fate, attempts: int, loss
         assert outcome.scored is not None
         assert (outcome.attempts, outcome.losses) == (attempts, losses)
     assert any("last words" in message for message in site.told) == fate.mistaken
+
+
+def test_an_agent_that_is_evicted_beyond_its_limits_is_not_drawn_again(site: Site) -> None:
+    """The next attempt scores the patch that the controller left: no change, and why it stopped."""
+    plan = make_plan(tasks=1, reps=3)
+    site.cluster.fates[1] = Fate(exhausted=True)
+    assert site.dispatcher(plan).run() is Ending.COMPLETE
+    for outcome in audit(site.root, plan):
+        assert (outcome.attempts, outcome.losses) == (2, (LossClass.OVERUSE,))
+        assert site.cluster.executions[outcome.trial.id] == 1
+        first, second = site.ledger.attempts.chain(outcome.trial.id)
+        assert first.end is not None
+        assert first.end.loss is not None
+        assert (first.end.loss.patched, second.intent.score_only) == (True, True)
+        raw = site.store.get(keys.attempt_file(CAMPAIGN, outcome.trial.id, 1, "patch.json"))
+        assert raw is not None
+        patch = Patch.model_validate_json(raw)
+        assert (patch.stop, patch.diff, patch.metrics) == (Stop.DISK, "", Metrics())
+
+
+def test_a_runner_learns_how_often_the_tests_of_its_patch_have_died(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    site.cluster.fates |= {1: Fate(tests_died=True), 2: Fate(silent=True), 3: Fate(tests_died=True)}
+    assert site.dispatcher(plan).run() is Ending.COMPLETE
+    for outcome in audit(site.root, plan):
+        assert outcome.losses == (LossClass.SCORING, LossClass.TERMINATED, LossClass.SCORING)
+        stored = (site.store.get(keys.grants(CAMPAIGN, outcome.trial.id, n)) for n in range(1, 5))
+        assert [Grants.model_validate_json(raw or b"").tests_died for raw in stored] == [0, 1, 1, 2]
 
 
 def test_what_ran_on_another_image_than_planned_halts_the_campaign_though_it_has_a_verdict(site: Site) -> None:

@@ -18,15 +18,17 @@ from tests.support.forged_modules import ATTACKS, SETTINGS, WRITE
 from tests.support.local_pod import PodRun, inside, pod
 from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
-from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
-from trialfleet_ledger.canonical import sha256
+from trialfleet_controller.backends.runner_termination import RunnerTermination, classify, exhausted_patch
+from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.attempt import Intent, LastWords
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
 
 NUMBERS = count(1)
 FIX = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"
+FIX_BYTES = LIMITS.memory_bytes // 2  # that the tests took with the fix
 SLOW_TESTS = "echo 'import time; time.sleep(60)' >> shop/pricing/rules.py"
 
 
@@ -244,16 +246,107 @@ def test_a_killed_agent_container_was_out_of_memory(lab: Lab, baked: Path) -> No
     assert scored.metrics.agent_core_s is None
 
 
-def test_a_killed_scoring_container_is_no_verdict(lab: Lab, baked: Path) -> None:
-    grants = granted(lab, shell(SLOW_TESTS))
+def with_killed_tests(lab: Lab, grants: Grants, baked: Path) -> Left:
+    """What an attempt leaves whose tests' container is killed while they run."""
     with pod(grants, baked=baked) as running:
         comes(lambda: (running.root / "runner/tests/stdout").exists())
         time.sleep(0.5)
         running.score.kill()
         assert running.wait() == (0, 0, -signal.SIGKILL)
-    loss = left(lab, grants, 0).end.loss
+    return left(lab, grants, 0)
+
+
+@pytest.fixture(scope="module")
+def killed_once(lab: Lab, baked: Path) -> Left:
+    """A right fix whose tests' container was killed."""
+    slow_fix = f"{FIX}; echo 'import time; time.sleep(3)' >> shop/pricing/rules.py"
+    return with_killed_tests(lab, granted(lab, shell(slow_fix)), baked)
+
+
+def scored_again(lab: Lab, first: Left, deaths: int, fix_bytes: int | None = FIX_BYTES) -> Grants:
+    """Of the attempt that scores the patch of `first`, whose tests have died `deaths` times."""
+    grants = lab.grants(shell("true"), attempt=next(NUMBERS), limits=LIMITS, score_patch_of=first.attempt)
+    task = grants.task.model_copy(update={"fix_bytes": fix_bytes})
+    return grants.model_copy(update={"tests_died": deaths, "task": task})
+
+
+def test_a_killed_scoring_container_is_no_verdict(killed_once: Left) -> None:
+    loss = killed_once.end.loss
     assert loss is not None
     assert (loss.loss, loss.patched, loss.halt) == (LossClass.SCORING, True, HaltScope.NONE)
+    assert loss.by_patch
+    assert "no verdict" not in loss.message
+
+
+def test_a_patch_that_kills_its_tests_three_times_has_failed(lab: Lab, baked: Path, killed_once: Left) -> None:
+    found = with_killed_tests(lab, scored_again(lab, killed_once, 2), baked)
+    assert found.end.scored is not None, found.end
+    assert (found.end.scored.verdict, found.end.scored.tests_passed) == (Verdict.TESTS_EXHAUSTED, False)
+    assert any(one.startswith("the tests died too often") for one in found.bundle.manifest.warnings)
+
+
+def test_without_the_memory_of_the_fix_the_third_death_is_a_loss_that_says_why(
+    lab: Lab, baked: Path, killed_once: Left
+) -> None:
+    loss = with_killed_tests(lab, scored_again(lab, killed_once, 2, fix_bytes=None), baked).end.loss
+    assert loss is not None
+    assert (loss.loss, loss.by_patch) == (LossClass.SCORING, True)
+    why = "; no verdict: the memory of the fix's own run is unknown (`trialfleet validate --fresh`)"
+    assert loss.message.endswith(why)
+
+
+@pytest.mark.parametrize(("deaths", "verdict"), [(1, Verdict.PASSED), (3, Verdict.TESTS_EXHAUSTED)])
+def test_a_patch_whose_tests_died_before(
+    lab: Lab, baked: Path, killed_once: Left, deaths: int, verdict: Verdict
+) -> None:
+    """Once: the tests run again, and decide. Three times, with the runners of evicted pods: they do not run."""
+    grants = scored_again(lab, killed_once, deaths)
+    with pod(grants, baked=baked) as running:
+        assert running.wait()[0] == 0
+    found = left(lab, grants, 0)
+    assert found.end.scored is not None, found.end
+    assert found.end.scored.verdict is verdict
+    assert ("tests/output.log" in found.bundle.files) is (deaths == 1)
+
+
+def test_the_last_sample_of_the_agent_is_there_for_a_kubelet_that_kills_the_pod(lab: Lab, baked: Path) -> None:
+    """The control: an agent within its limits."""
+    full = "head -c 45000000 /dev/urandom > big; sync big; touch begun; exec sleep 60"
+    for script, over in ((full, True), ("touch begun; exec sleep 60", False)):
+        grants = granted(lab, shell(script), LIMITS.model_copy(update={"disk_bytes": 50 * 2**20}))
+        stalled = grants.model_copy(
+            update={"patch": grants.patch.model_copy(update={"url": "http://10.255.255.1/"})}
+        )
+        with pod(stalled, baked=baked) as running:
+            comes(lambda: running.said is not None and running.said.over_limits is over)  # noqa: B023 - at once
+            said = running.said
+            running.runner.kill()
+            running.wait()
+        assert said is not None
+        assert (said.state, said.program) == ("running", "agent")
+
+
+def test_an_exhausted_agents_patch_is_scored_with_what_was_planned_to_reach_it(lab: Lab, baked: Path) -> None:
+    evicted = granted(lab, AgentSpec(kind="nop"), condition="intent_layer_preamble")
+    intent = Intent(trial=TRIAL, attempt=evicted.attempt, nonce="n", epoch=1, at=0, previous_end="0" * 64)
+    lab.store.create(
+        f"lab/attempts/{TRIAL}/{evicted.attempt}/patch.json", canonical_json(exhausted_patch(intent, 1.0))
+    )
+    grants = lab.grants(
+        shell("true"),
+        "intent_layer_preamble",
+        attempt=next(NUMBERS),
+        limits=LIMITS,
+        score_patch_of=evicted.attempt,
+    )
+    with pod(grants, baked=baked) as running:
+        assert running.wait()[0] == 0
+    scored = left(lab, grants, 0).end.scored
+    assert scored is not None
+    assert (scored.verdict, scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
+    assert scored.metrics.turns is None
+    assert scored.delivery.inline_tokens
+    assert not any((scored.delivery.reached_model or {}).values())
 
 
 def test_a_killed_runner_leaves_nobody(lab: Lab, baked: Path) -> None:
@@ -264,7 +357,7 @@ def test_a_killed_runner_leaves_nobody(lab: Lab, baked: Path) -> None:
         comes(lambda: len(processes_with(f"sleep\0{token}")) == 2)
         running.runner.kill()
         assert running.wait(60) == (-signal.SIGKILL, 0, 0)
-        assert running.said is None
+        assert running.said == LastWords(state="running", program="agent")
     assert processes_with(token) == []
     assert not record(lab, grants, "end.json").exists()
 

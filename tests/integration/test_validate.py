@@ -152,6 +152,8 @@ def test_ids_are_found_and_the_failure_is_frozen(shop: Shop, cache: Cache) -> No
     assert (result.fail_to_pass, result.pass_to_pass) == ((F2P,), P2P)
     assert result.targets == ("src/shop/price.py",)
     assert result.imported == "src/shop/__init__.py"
+    assert result.fix_bytes is not None
+    assert 2**22 < result.fix_bytes < 150 * 2**20, "pytest itself"
     assert result.output is not None
     output = Objects(cache.objects).get(result.output).decode()
     assert "assert 4 == 3" in output
@@ -179,6 +181,8 @@ def test_the_same_text_whoever_captures_it(shop: Shop, cache: Cache) -> None:
 def test_the_same_text_in_every_isolation(
     shop: Shop, isolation: str, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And the memory that the tests take with the fix, also for a moment."""
+    shop.write("after/src/shop/price.py", RIGHT + "SIZE = len(b'x' * (200 << 20))\n")
     monkeypatch.setenv("TRIALFLEET_SCRATCH", str(open_folder / "scratch"))
     cache = Cache(open_folder / "cache")
     objects = Objects(cache.objects)
@@ -196,6 +200,8 @@ def test_the_same_text_in_every_isolation(
         "",
     ]
     assert str(open_folder) not in text
+    assert result.fix_bytes is not None
+    assert 200 * 2**20 < result.fix_bytes < 400 * 2**20
 
 
 @pytest.fixture

@@ -37,7 +37,8 @@ OTHER_IMAGE = LossRecord(
 class Fate:
     """What becomes of an attempt. `patched`: its patch is there when it is lost; `silent`: it dies without an end;
     `refused`: the store refuses its end, which becomes its last words; `mistaken`: those speak of another attempt;
-    `unplanned`: what ran is not what the plan has, and the place says so."""
+    `unplanned`: what ran is not what the plan has, and the place says so; `exhausted`: evicted, and its agent was
+    beyond its limits; `tests_died`: its patch is there, and its tests' container has died."""
 
     seconds: float = 0.0
     loss: LossClass | None = None
@@ -46,6 +47,8 @@ class Fate:
     refused: bool = False
     mistaken: bool = False
     unplanned: bool = False
+    exhausted: bool = False
+    tests_died: bool = False
 
 
 @dataclass
@@ -149,6 +152,12 @@ class Cluster:
             return RunnerTermination(code=-9, named=OTHER_IMAGE if fate.unplanned else None)
         if grants.prior_patch is None:
             self.executions[grants.trial.id] += 1
+        if fate.exhausted:
+            return RunnerTermination(named=records.loss(LossClass.OVERUSE), exhausted=True)
+        if fate.tests_died:
+            self.store.create(self._key(grants, "patch.json"), canonical_json(self._patch(grants)))
+            self._end(grants, records.loss(LossClass.SCORING, patched=True, by_patch=True))
+            return RunnerTermination(code=0)
         if fate.loss is not None:
             if fate.patched:
                 self.store.create(self._key(grants, "patch.json"), canonical_json(self._patch(grants)))

@@ -92,7 +92,13 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("prompt_source", WORD, "what the task's text is: failing_test, issue or commit_message"),
     Column("category", WORD, "the category in the task's file", "", "the file has none"),
     Column("difficulty", WORD, "the difficulty in the task's file", "", "the file has none"),
-    Column("verdict", WORD, "passed, failed, timed_out, exhausted, tests_timed_out or forged", "", _LOST),
+    Column(
+        "verdict",
+        WORD,
+        "passed, failed, timed_out, exhausted, tests_timed_out, tests_exhausted or forged",
+        "",
+        _LOST,
+    ),
     Column("passed", CLAIM, "whether the verdict is `passed`. Null is missing data, never a failure", "", _LOST),
     Column(
         "stop",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass, replace
 
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.exit_codes import RunnerExit
-from trialfleet_ledger.records.attempt import End
-from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
+from trialfleet_ledger.records.attempt import End, Intent, Patch
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass, Stop
 from trialfleet_ledger.store.full_disk import says_full
 
 _ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -20,8 +22,8 @@ class RunnerTermination:
     `words`: the tail of its stderr. `rebooted`: the machine that ran it has restarted since. `unreachable`: it ran
     where this controller cannot look, and its time is over. `named`: the loss as the backend names it, complete
     except for how far the attempt had come. `last_words`: an end that the runner could not write, to be adopted
-    unless the ledger has one. `requeued`: no runner of the attempt has begun or can begin; the same attempt is to
-    be launched again.
+    unless the ledger has one. `exhausted`: the agent was beyond its limits when its pod was evicted: a verdict.
+    `requeued`: no runner of the attempt has begun or can begin; the same attempt is to be launched again.
     """
 
     code: int | None = None
@@ -30,6 +32,7 @@ class RunnerTermination:
     unreachable: bool = False
     named: Loss | None = None
     last_words: End | None = None
+    exhausted: bool = False
     requeued: bool = False
 
     @property
@@ -66,8 +69,24 @@ def explained(end: End, named: Loss | None) -> End:
     """Last words with the cause that the backend names: a runner that was told to stop does not know why."""
     if named is None or end.loss is None or end.loss.loss is not LossClass.TERMINATED:
         return end
-    cause = {"loss": named.loss, "message": named.message, "halt": named.halt}
+    cause = {"loss": named.loss, "message": named.message, "halt": named.halt, "by_patch": named.by_patch}
     return end.model_copy(update={"loss": end.loss.model_copy(update=cause)})
+
+
+def exhausted_patch(intent: Intent, at: float) -> Patch:
+    """The patch of an agent that was evicted beyond its limits and left none: no change, and why it stopped. The
+    next attempt scores it, and so writes the verdict."""
+    return Patch(
+        trial=intent.trial,
+        attempt=intent.attempt,
+        nonce=intent.nonce,
+        at=at,
+        diff="",
+        diff_sha256=sha256(b""),
+        stop=Stop.DISK,
+        metrics=Metrics(),
+        delivery=Delivery(),
+    )
 
 
 _BY_CODE: dict[int, tuple[LossClass, str]] = {

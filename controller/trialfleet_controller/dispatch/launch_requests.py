@@ -31,7 +31,7 @@ class Granter:
         self._predictions = {task.order.id: task.prediction for task in plan.tasks}
         self._conditions = {(cell.task, cell.condition.name): cell.condition for cell in plan.cells}
 
-    def grants(self, trial: Planned, intent: Intent, score_from: int | None) -> Grants:
+    def grants(self, trial: Planned, intent: Intent, score_from: int | None, *, tests_died: int = 0) -> Grants:
         task = self._tasks[trial.task]
         condition = self._conditions[trial.task, trial.condition]
         n, campaign, agent = intent.attempt, self._plan.campaign, self._plan.agents[trial.condition]
@@ -66,6 +66,7 @@ class Granter:
             else store.grant_get(
                 keys.attempt_file(campaign, trial.id, score_from, "patch.json"), expires_s=expires_s
             ),
+            tests_died=tests_died,
         )
 
     def url(self, key: str) -> str:

@@ -10,6 +10,7 @@ from trialfleet_controller.backends.protocol import Backend, Liveness, Order, To
 from trialfleet_controller.backends.runner_termination import (
     RunnerTermination,
     classify,
+    exhausted_patch,
     explained,
     stopped_by_operator,
 )
@@ -27,11 +28,13 @@ from trialfleet_ledger.fold import (
     Step,
     StoredAttempt,
     WatchAttempt,
+    count_tests_deaths,
     next_step,
     score_from,
 )
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.trial_order import Planned
@@ -96,7 +99,7 @@ class TrialSteps:
     def _place(self, opened: OpenTrial, score_from: int | None) -> None:
         """Signs the grants again whenever the backend has had no room for too long."""
         while True:
-            grants = self.granter.grants(opened.trial, opened.last.intent, score_from)
+            grants = self._grants(opened, score_from)
             url = self.granter.url(self.ledger.attempts.grant(grants))
             checkpoint("launch.before")
             trial = opened.trial
@@ -106,9 +109,13 @@ class TrialSteps:
                 continue
             return checkpoint("launch.after")
 
+    def _grants(self, opened: OpenTrial, score_from: int | None) -> Grants:
+        deaths = count_tests_deaths(opened.chain[:-1])
+        return self.granter.grants(opened.trial, opened.last.intent, score_from, tests_died=deaths)
+
     def renew(self, opened: OpenTrial) -> None:
         """Sign again for a runner of an earlier controller: its credentials may have expired."""
-        grants = self.granter.grants(opened.trial, opened.last.intent, score_from(opened.chain[:-1]))
+        grants = self._grants(opened, score_from(opened.chain[:-1]))
         self.backend.renew(opened.id, self.granter.url(self.ledger.attempts.grant(grants)))
 
     def look(self, opened: OpenTrial, gone: RunnerTermination = UNKNOWN) -> Seen:
@@ -127,11 +134,13 @@ class TrialSteps:
         if attempt.end is None:
             if self.backend.stop_kept(attempt.intent):
                 gone = stopped_by_operator(gone, "the operator stopped it while the store took no end of it")
-            attempt = self._ended(self._with_patch(self.ledger.attempts.confirm_patch(attempt)), gone)
+            attempt = self._ended(self._with_patch(self.ledger.attempts.confirm_patch(attempt), gone), gone)
         return opened.with_last(self._verified(attempt, gone))
 
-    def _with_patch(self, attempt: StoredAttempt) -> StoredAttempt:
+    def _with_patch(self, attempt: StoredAttempt, gone: RunnerTermination) -> StoredAttempt:
         raw = None if attempt.patched else self.backend.kept_patch(attempt.intent)
+        if gone.exhausted and not attempt.patched:
+            raw = raw or canonical_json(exhausted_patch(attempt.intent, self.ledger.store.now()))
         return attempt if raw is None else self.ledger.attempts.store_patch(attempt, raw)
 
     def _verified(self, attempt: StoredAttempt, gone: RunnerTermination) -> StoredAttempt:

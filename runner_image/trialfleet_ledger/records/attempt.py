@@ -104,12 +104,17 @@ class LastWords(Record):
 
     `end` counts only as long as the ledger has none; its metrics are cut down until it fits. It is a verdict only
     when its bundle is in the store: without, it is a loss after the patch, and the patch is scored again.
+
+    `running`: written while the runner lives, for a runner that is killed at once. `program`: what began last, the
+    agent or the tests; `over_limits`: the runner's last sample of it was beyond its limits.
     """
 
-    state: Literal["committed", "refused", "another", "unanswered", "misconfigured", "stopped"]
+    state: Literal["running", "committed", "refused", "another", "unanswered", "misconfigured", "stopped"]
     end_sha256: Sha256 | None = None
     end: End | None = None
     message: str = ""
+    program: Literal["agent", "tests"] | None = None
+    over_limits: bool = False
 
 
 class Quarantine(Record):

@@ -53,3 +53,4 @@ class Grants(Record):
     bundle: PutGrant
     end: PutGrant
     prior_patch: GetGrant | None = None  # set: score this patch and nothing else
+    tests_died: Annotated[int, Field(ge=0)] = 0  # how often that has killed the tests' container

@@ -63,6 +63,7 @@ class TaskOrder(Frozen):
     ] = ()  # test and vendored paths that the fix changes: the patch may touch them
     classes: Sha256 | None = None  # `PatchClasses`; None: all that travels is the product's
     must_fail: Sha256 | None = None  # `MustFailTest`; None: none can be made
+    fix_bytes: int | None = None  # memory that the tests took with the fix at validation; None: not measured
     import_name: str | None = None
     prompt_source: Literal["failing_test", "issue", "commit_message"]
     prompt: Sha256  # object: the task's text, byte-equal over conditions and reps

@@ -18,6 +18,7 @@ class Verdict(StrEnum):
     TIMED_OUT = "timed_out"  # the agent's time budget
     EXHAUSTED = "exhausted"  # the agent's memory or disk
     TESTS_TIMED_OUT = "tests_timed_out"
+    TESTS_EXHAUSTED = "tests_exhausted"  # the tests' memory or disk, by the agent's changes
     FORGED = "forged"  # the tests pass by files outside of the product, or with any product: a failure
 
 
@@ -39,9 +40,7 @@ class LossClass(StrEnum):
 
     EVICTED = "evicted"  # the cluster or its queue took the place away
     NODE_LOST = "node_lost"
-    OVERUSE = (
-        "overuse"  # evicted for what its containers used, or a node under pressure: perhaps the agent's doing
-    )
+    OVERUSE = "overuse"  # evicted by the kubelet, of a node under pressure or for what its containers used
     IMAGE_PULL = "image_pull"
     UNSCHEDULABLE = "unschedulable"
     SETUP = "setup"  # workspace, environment or sandbox could not be prepared
@@ -85,7 +84,8 @@ class Loss(Frozen):
 
     `patched`: a patch.json to score was there when the loss was committed, so only scoring may be repeated.
     A patch that a zombie writes after the controller's loss is ignored: the end decides.
-    `by_patch`: what was scored may itself have caused it, so it says nothing of harness or task.
+    `by_patch`: the tests' container died, which what was scored may itself have caused: it says nothing of harness
+    or task, and the third such loss of a patch may be a verdict.
     """
 
     loss: LossClass

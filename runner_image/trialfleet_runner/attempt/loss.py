@@ -15,8 +15,10 @@ FULL_BYTES, FULL_INODES = 2**20, 200  # less than this is no room
 class Lost(Exception):
     """The attempt ends without a verdict. The handler adds whether the agent had started."""
 
-    def __init__(self, loss: LossClass, message: str, *, halt: HaltScope = HaltScope.NONE) -> None:
-        self.loss, self.message, self.halt = loss, message, halt
+    def __init__(
+        self, loss: LossClass, message: str, *, halt: HaltScope = HaltScope.NONE, by_patch: bool = False
+    ) -> None:
+        self.loss, self.message, self.halt, self.by_patch = loss, message, halt, by_patch
         super().__init__(message)
 
 
@@ -37,7 +39,13 @@ def from_exception(error: Exception, *, agent_started: bool) -> Loss:
     else:
         what = f"the runner broke: {type(error).__name__}: {error}"
         lost = Lost(LossClass.RUNNER, what, halt=HaltScope.NONE if agent_started else HaltScope.CAMPAIGN)
-    return Loss(loss=lost.loss, message=storable(lost.message), agent_started=agent_started, halt=lost.halt)
+    return Loss(
+        loss=lost.loss,
+        message=storable(lost.message),
+        agent_started=agent_started,
+        halt=lost.halt,
+        by_patch=lost.by_patch,
+    )
 
 
 def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:

@@ -13,6 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop, Verdict
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
@@ -34,7 +35,7 @@ from trialfleet_runner.attempt.key_marks import KeyChanged, scored_diff
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, storable
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
-from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns
+from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns, TestsExhausted
 from trialfleet_runner.attempt.scoring_order import changes_in
 from trialfleet_runner.attempt.scoring_record import describe_left, list_files, scoring_record
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
@@ -129,7 +130,7 @@ class Attempt:
         if self.grants.prediction is not None:
             self.members.add_value("targets.json", self.grants.prediction)
         if prior is not None:
-            patch = prior
+            patch = _with_delivery(prior, ready)
         else:
             assert chosen is not None
             ready, patch = self._fresh_patch(ready, chosen)
@@ -255,6 +256,9 @@ class Attempt:
         except PatchError as error:  # what the agent left decides its own trial, never those of others
             self.members.warnings.append(patch_record.without(self.members.secrets, storable(str(error))))
             return self._verdict(patch, passed=False)
+        except TestsExhausted as died:
+            self.members.warnings.append(f"the tests died too often with this patch: {died}")
+            return self._verdict(patch, passed=False, tests_exhausted=True)
         core_s = [given for ended in scoring.exits if (given := _given(self.scorer, ended)) is not None]
         self.clock.lap("tests", sum(core_s) if core_s else None)
         self._gather_tests(scoring)
@@ -263,6 +267,7 @@ class Attempt:
             patch,
             passed=cause.passed,
             tests_timed_out=scoring.deciding.timed_out,
+            tests_exhausted=scoring.deciding.exhausted,
             forged=scoring.forged,
             tests=scoring.costs,
         )
@@ -298,12 +303,19 @@ class Attempt:
         *,
         passed: bool,
         tests_timed_out: bool = False,
+        tests_exhausted: bool = False,
         forged: bool = False,
         tests: Mapping[str, float | None] = _NONE,
     ) -> Scored:
         earlier = None if self.grants.prior_patch is None else patch
         return Scored(
-            verdict=verdict(patch.stop, passed=passed, tests_timed_out=tests_timed_out, forged=forged),
+            verdict=verdict(
+                patch.stop,
+                passed=passed,
+                tests_timed_out=tests_timed_out,
+                tests_exhausted=tests_exhausted,
+                forged=forged,
+            ),
             stop=patch.stop,
             tests_passed=passed,
             metrics=patch.metrics.model_copy(update={**tests, **self._own_costs(earlier)}),
@@ -363,6 +375,12 @@ def _patch_of(raw: bytes | None) -> Patch:
     if raw is None:
         raise WrongValue("it is not in the store")
     return parse_bytes(raw, Patch)
+
+
+def _with_delivery(patch: Patch, ready: Ready) -> Patch:
+    """The controller's patch of an exhausted agent lacks what was delivered: as planned then, without claims."""
+    planned = ready.composed.delivery
+    return patch.model_copy(update={"delivery": planned}) if patch.delivery == Delivery() else patch
 
 
 def _given(sandbox: Sandbox, ended: Exit | None) -> float | None:

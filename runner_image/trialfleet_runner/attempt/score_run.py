@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from trialfleet_ledger.attempt_ends import TESTS_DEATHS, EndEvent, are_tests_within, loss_of_event
 from trialfleet_ledger.bundle import Capped
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
@@ -34,10 +35,16 @@ from trialfleet_runner.attempt.scoring_order import (
 )
 from trialfleet_runner.metrics import agrees, all_passed
 from trialfleet_runner.must_fail import contradicts_pass
-from trialfleet_sandbox.protocol import Exit, Sandbox, SandboxError
+from trialfleet_sandbox.protocol import ContainerDied, Exit, Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch
 
 CHECKOUT = "checkout"  # below the folder of scoring
+
+
+class TestsExhausted(Exception):
+    """The tests died too often for what is scored: a verdict."""
+
+    __test__ = False  # pytest takes it for a test class otherwise
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,11 @@ class ScoreRun:
     @property
     def timed_out(self) -> bool:
         return self.run.exit.cause == "timeout"
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the tests were seen beyond their limits of memory or disk."""
+        return self.run.exit.cause in ("memory", "disk")
 
     @property
     def passed(self) -> bool:
@@ -128,8 +140,11 @@ class Scorer:
 
         Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the
         environment was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`;
-        `terminated` if `stop` ended the tests.
+        `terminated` if `stop` ended the tests. Raises `TestsExhausted` once the tests' container has died too
+        often, in earlier attempts or now.
         """
+        if self._loss_of_deaths(self.grants.tests_died) is None:
+            raise TestsExhausted("their container died in each of the earlier attempts")
         ready = self.ready
         control = ready.must_fail
         known = ready.pristine.manifest.keys() if ready.classes else ()
@@ -179,14 +194,36 @@ class Scorer:
                 guarded=[path for path, entry in changes.items() if entry and may_hide(path)],
                 followed=followed,
             )
+        except ContainerDied as error:
+            raise self._death(str(error)) from error
         except SandboxError as error:
             raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error
+        if run.exit.cause == "memory" and self.sandbox.capabilities.separate_container:
+            raise self._death("the kernel killed tests for memory, of their container or of the node")
         if run.exit.cause == "stopped":
             raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
         _refuse_changed(self.ready)
         if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
             has_filled_host(folder, before, self.grants.limits)
         return ScoreRun(run, run.results(ids), read_hostile(folder / "home" / REPORT))
+
+    def _death(self, why: str) -> Lost | TestsExhausted:
+        """What one more death of the tests' container is."""
+        deaths = self.grants.tests_died + 1
+        loss = self._loss_of_deaths(deaths)
+        if loss is None:
+            return TestsExhausted(why)
+        return Lost(loss, f"{why}{self._why_no_verdict() if deaths >= TESTS_DEATHS else ''}", by_patch=True)
+
+    def _loss_of_deaths(self, deaths: int) -> LossClass | None:
+        fix_bytes, limit_bytes = self.grants.task.fix_bytes, self.grants.limits.memory_bytes
+        within = are_tests_within(deaths, fix_bytes=fix_bytes, limit_bytes=limit_bytes)
+        return loss_of_event(EndEvent.TESTS_DIED, within_limits=within)
+
+    def _why_no_verdict(self) -> str:
+        if self.grants.task.fix_bytes is None:
+            return "; no verdict: the memory of the fix's own run is unknown (`trialfleet validate --fresh`)"
+        return "; no verdict: the fix's own run took more than half of limits.memory"
 
     def _suite(self) -> Suite:
         task, limits = self.grants.task, self.grants.limits

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -92,13 +93,14 @@ UNENFORCED = (
 class Runner:
     """One pod's attempt. `stop` is set by SIGTERM; `attempt` is there once it is claimed. `isolation` starts the
     probe of the pod's network, after the claim: the store was reached then, so that a network which is not there
-    yet is no policy. None: no policy is asked for."""
+    yet is no policy. None: no policy is asked for. `running`: the last words while it lives, if a program ran."""
 
     volumes: Volumes
     agent: Gate
     score: Gate
     stop: threading.Event = field(default_factory=threading.Event)
     attempt: Attempt | None = None
+    running: LastWords | None = None
     isolation: Callable[[], IsolationProbe | None] = IsolationProbe.of_environment
 
     def run(self) -> tuple[RunnerExit, LastWords]:
@@ -138,8 +140,20 @@ class Runner:
         return Attempt(
             grants,
             scratch,
-            ContainerSandbox(self.agent, scratch.agent, gone_is_memory=True, warnings=warnings),
-            ContainerSandbox(self.score, scratch.scorer, gone_is_memory=False, warnings=warnings),
+            ContainerSandbox(
+                self.agent,
+                scratch.agent,
+                gone_is_memory=True,
+                warnings=warnings,
+                report=partial(self._note, "agent"),
+            ),
+            ContainerSandbox(
+                self.score,
+                scratch.scorer,
+                gone_is_memory=False,
+                warnings=warnings,
+                report=partial(self._note, "tests"),
+            ),
             self.volumes.cache,
             self.stop,
             stop_explained=True,
@@ -167,7 +181,17 @@ class Runner:
     def _words(self, state: State, why: object) -> LastWords:
         """With the end that the store does not have, once the attempt is ours to end."""
         end = None if self.attempt is None else unwritten(self.attempt, str(why), state)
-        return LastWords(state=state, end=end, message=storable(str(why)))
+        words = LastWords(state=state, end=end, message=storable(str(why)))
+        if self.running is None:
+            return words
+        return words.model_copy(update={"program": self.running.program, "over_limits": self.running.over_limits})
+
+    def _note(self, program: Literal["agent", "tests"], over_limits: bool) -> None:
+        """Leave what the last sample says of the attempt's program, once its agent has started: a kubelet that
+        evicts the pod gives no time for it."""
+        if self.attempt is not None and self.attempt.agent_started:
+            self.running = LastWords(state="running", program=program, over_limits=over_limits)
+            words.leave(self.running, words.termination_log())
 
 
 def parse(raw: bytes) -> Grants:

@@ -75,7 +75,8 @@ class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
     the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `test_side`:
     paths that the fix changes and that support its tests alone: scored as the fix has them. `must_fail`: a
-    `MustFailTest`, an object; `control`: how many tests it has, or "none" with the reason."""
+    `MustFailTest`, an object; `control`: how many tests it has, or "none" with the reason. `fix_bytes`: most
+    memory that a run at the fixed tree took; None: not measured."""
 
     task: Name
     digest: Sha256
@@ -91,6 +92,7 @@ class Validation(Record):
     anchor: str | None = None
     must_fail: Sha256 | None = None
     control: str = "none (`trialfleet validate --fresh` makes it)"
+    fix_bytes: int | None = None
     targets: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()
     test_side: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ class TaskRunner:
     sandbox: Sandbox
     scratch: Path
     started: float = field(default_factory=time.time)
+    _peaks: list[int] = field(default_factory=list[int])
     _beside: dict[bool, tuple[PurePosixPath, ...]] = field(default_factory=dict[bool, tuple[PurePosixPath, ...]])
 
     @property
@@ -85,6 +86,8 @@ class TaskRunner:
             kept=kept,
             wrapper=wrapper,
         )
+        if fixed and not added and ended.exit.peak_bytes is not None:
+            self._peaks.append(ended.exit.peak_bytes)
         home = self.scratch / "home"
         for place in compiled(self.suite.environment):
             if (home / place).is_dir() and (home / place).resolve() == home.resolve() / place:
@@ -95,6 +98,11 @@ class TaskRunner:
             for path in self._beside[fixed]:
                 move_below(beside, path, source=self.workspace)
         return ended
+
+    @property
+    def fix_bytes(self) -> int | None:
+        """Most memory that a run at the fixed tree took so far; None: not measured."""
+        return max(self._peaks, default=None)
 
     def run_traced(self, tests: Sequence[str], tree: Tree, *, fixed: bool) -> tuple[TestRun, PathLookups]:
         """One run at a tree, which is given, and the paths that it looked up. Raises `LookupsUnknown`."""

@@ -113,6 +113,7 @@ class ValidationSteps:
             anchor=anchor,
             must_fail=control.test and self.objects.put(canonical_json(control.test)),
             control=control.words,
+            fix_bytes=self.bench.fix_bytes,
             targets=self.prepared.variants.targets,
             test_files=self.prepared.variants.test_files,
             test_side=side,

@@ -79,6 +79,8 @@ WORDS = st.builds(
     end_sha256=st.none() | st.just("f" * 64),
     end=st.none() | ENDS,
     message=TEXT,
+    program=st.sampled_from([None, "agent", "tests"]),
+    over_limits=st.booleans(),
 )
 
 
@@ -88,6 +90,7 @@ def test_what_fits_says_how_it_ended(words: LastWords) -> None:
     assert len(raw) <= LIMIT
     read = LastWords.model_validate_json(raw)
     assert (read.state, read.end_sha256) == (words.state, words.end_sha256)
+    assert (read.program, read.over_limits) == (words.program, words.over_limits)
     assert (read.end is None) == (words.end is None)
     if read.end is None or words.end is None:
         return

@@ -45,15 +45,19 @@ POD_REASONS = {
     "DeadlineExceeded": LossClass.TERMINATED,
 }
 REFUSED_BY_NODE = "OutOf"  # OutOfcpu, OutOfmemory, OutOfpods…
-# A kubelet's messages when it evicts a pod for its own use: above a limit or, on a node under pressure, above what
-# the container had requested.
-OVERUSE = (
-    "ephemeral local storage usage exceeds",  # "… the total limit of containers"
-    "exceeded its local ephemeral storage limit",
-    "Usage of EmptyDir volume",
-    f"Container {names.AGENT} was using",
-    f"Container {names.SCORE} was using",
-)
+# A kubelet's messages when it evicts a pod for more than a limit, and the container whose limit that is; `POD`:
+# the sum of all. The first match counts. A container that used more than its request, on a node under pressure, is
+# within its limits.
+POD = "pod"
+OVER_LIMIT = {
+    f'Usage of EmptyDir volume "{names.AGENT}': names.AGENT,
+    f'Usage of EmptyDir volume "{names.SCORE}': names.SCORE,
+    f"Container {names.AGENT} exceeded its local ephemeral storage limit": names.AGENT,
+    f"Container {names.SCORE} exceeded its local ephemeral storage limit": names.SCORE,
+    "ephemeral local storage usage exceeds": POD,  # "… the total limit of containers"
+    "exceeded its local ephemeral storage limit": names.RUNNER,
+    "Usage of EmptyDir volume": names.RUNNER,
+}
 
 # A scheduler's words for what its nodes lack.
 SHORTAGES = {

@@ -99,7 +99,7 @@ def vanished(last: Pod | None, attempt: tuple[str, int], *, image_id: str) -> Po
         )
     if (wrong := _wrong_image(last, image_id)) is not None:
         return PodFinding(RunnerTermination(named=wrong))
-    known = _disruption(last) or _by_pod_reason(last)
+    known = _disruption(last, TerminationMessage()) or _by_pod_reason(last)
     if known is not None or last.terminal or last.container(names.RUNNER).doing is Doing.TERMINATED:
         return PodFinding(_termination(last, attempt))
     return PodFinding(_named(LossClass.TERMINATED, last, "the pod was deleted"))
@@ -116,7 +116,7 @@ def started_after_grants(pod: Pod, validity: Validity) -> bool:
 
 def disrupted(pod: Pod) -> bool:
     """Whether its own status says who deleted it."""
-    return _disruption(pod) is not None or _by_pod_reason(pod) is not None
+    return _disruption(pod, TerminationMessage()) is not None or _by_pod_reason(pod) is not None
 
 
 def orphaned(config_map: str) -> Loss:
@@ -132,20 +132,26 @@ def _termination(pod: Pod, attempt: tuple[str, int]) -> RunnerTermination:
     """How a terminal pod's runner ended: first by what the cluster did to it, then by what it says itself."""
     runner = pod.container(names.RUNNER)
     said = last_words(runner.message, attempt)
-    named = _disruption(pod) or _by_pod_reason(pod) or _by_container(pod) or _by_start(pod)
+    named = _disruption(pod, said) or _by_pod_reason(pod) or _by_container(pod) or _by_start(pod)
     if named is None and runner.exit_code is None:
         named = (
             _pod_loss(LossClass.RUNNER, pod, "the pod ended, and the status of its runner is not known")
             if pod.node
             else _pod_loss(LossClass.TERMINATED, pod, "the pod was deleted before it had a node")
         )
-    return RunnerTermination(code=runner.exit_code, words=said.message, named=named, last_words=said.end)
+    return RunnerTermination(
+        code=runner.exit_code,
+        words=said.message,
+        named=named,
+        last_words=said.end,
+        exhausted=pod.reason == reasons.EVICTED and _eviction(pod, said).loss is None,
+    )
 
 
-def _disruption(pod: Pod) -> Loss | None:
+def _disruption(pod: Pod, said: TerminationMessage) -> Loss | None:
     """Who ended the pod, as its conditions say. What its kubelet evicted it for comes first."""
     if pod.reason == reasons.EVICTED:
-        return _evicted_by_kubelet(pod)
+        return _evicted_by_kubelet(pod, said)
     target = pod.condition(reasons.DISRUPTION)
     if target is not None and target.true:
         event, words = reasons.DISRUPTIONS.get(target.reason, (EndEvent.PREEMPTED, "disrupted"))
@@ -157,13 +163,39 @@ def _disruption(pod: Pod) -> Loss | None:
     return None
 
 
-def _evicted_by_kubelet(pod: Pod) -> Loss:
-    """A kubelet evicts for the pod's own use, or because its node is short of something. The agent may have taken
-    it in both cases, also inodes and process ids, for which a container has no request that the message names."""
-    own = any(words in pod.message for words in reasons.OVERUSE)
-    event = EndEvent.OVER_LIMIT if own else EndEvent.NODE_PRESSURE
-    words = "it used more than its limit or request" if own else "its node is short of a resource"
-    return _pod_loss(_witnessed(event), pod, words)
+@dataclass(frozen=True, slots=True)
+class _Eviction:
+    """By a kubelet. `within_limits`: False: the program that ran was beyond its limits."""
+
+    event: EndEvent
+    words: str
+    within_limits: bool = True
+
+    @property
+    def loss(self) -> LossClass | None:
+        """None: the agent is exhausted."""
+        return loss_of_event(self.event, within_limits=self.within_limits)
+
+
+def _eviction(pod: Pod, said: TerminationMessage) -> _Eviction:
+    """What a kubelet evicted the pod for: by its words and, of the program that ran, by the runner's last sample.
+    Tests beyond their limits have died once: the next attempt scores the same patch."""
+    limit = next((container for words, container in reasons.OVER_LIMIT.items() if words in pod.message), None)
+    over = said.program is not None and (said.over_limits or limit in (said.program, reasons.POD))
+    if over and said.program == names.SCORE:
+        return _Eviction(EndEvent.TESTS_DIED, "its tests were beyond their limits")
+    if over:
+        return _Eviction(EndEvent.OVER_LIMIT, "its agent was beyond its limits: exhausted", within_limits=False)
+    if limit is not None:
+        return _Eviction(EndEvent.OVER_LIMIT, "it used more than its limit")
+    return _Eviction(EndEvent.NODE_PRESSURE, "its node is short of a resource")
+
+
+def _evicted_by_kubelet(pod: Pod, said: TerminationMessage) -> Loss:
+    """The loss of the attempt, which an exhausted agent has, too: its verdict is written by the next."""
+    eviction = _eviction(pod, said)
+    loss = _pod_loss(eviction.loss or LossClass.OVERUSE, pod, eviction.words)
+    return loss.model_copy(update={"by_patch": eviction.event is EndEvent.TESTS_DIED})
 
 
 def _witnessed(event: EndEvent) -> LossClass:
@@ -200,7 +232,7 @@ def _by_container(pod: Pod) -> Loss | None:
         )
     if score.reason == "OOMKilled":
         words = _with_status(pod, "the tests' container ran out of memory (OOMKilled)")
-        return _loss(LossClass.SCORING, words).model_copy(update={"by_patch": True})
+        return _loss(_witnessed(EndEvent.TESTS_DIED), words).model_copy(update={"by_patch": True})
     return None
 
 
@@ -351,12 +383,18 @@ def _loss(loss: LossClass, message: str, halt: HaltScope = HaltScope.NONE) -> Lo
     return Loss(loss=loss, message=message[:MESSAGE_CHARS], agent_started=False, halt=halt)
 
 
+_PROGRAMS = {"agent": names.AGENT, "tests": names.SCORE}
+
+
 @dataclass(frozen=True, slots=True)
 class TerminationMessage:
-    """`end`: the end of this attempt that its runner could not write; `message`: its diagnosis."""
+    """`end`: the end of this attempt that its runner could not write; `message`: its diagnosis. `program`: the
+    container whose program ran last; `over_limits`: the last sample of it was beyond its limits."""
 
     end: End | None = None
     message: str = ""
+    program: str | None = None
+    over_limits: bool = False
 
 
 def last_words(text: str, attempt: tuple[str, int]) -> TerminationMessage:
@@ -371,4 +409,4 @@ def last_words(text: str, attempt: tuple[str, int]) -> TerminationMessage:
     end = words.end
     if end is not None and ((end.trial, end.attempt) != attempt or end.by != "runner"):
         end = None
-    return TerminationMessage(end, words.message)
+    return TerminationMessage(end, words.message, _PROGRAMS.get(words.program or ""), words.over_limits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -85,6 +85,21 @@ def under_pressure(container: str) -> dict[str, Any]:
     return pod
 
 
+# What kubelets say of a limit, and whose limit it is.
+LIMITS = [
+    ('Usage of EmptyDir volume "agent" exceeds the limit "8Gi". ', "agent"),
+    ('Usage of EmptyDir volume "agent-shm" exceeds the limit "64Mi". ', "agent"),
+    ('Usage of EmptyDir volume "score" exceeds the limit "8Gi". ', "tests"),
+    ('Container agent exceeded its local ephemeral storage limit "8Gi". ', "agent"),
+    ('Container score exceeded its local ephemeral storage limit "8Gi". ', "tests"),
+    ("Pod ephemeral local storage usage exceeds the total limit of containers 25Gi. ", "pod"),
+    ('Usage of EmptyDir volume "runner" exceeds the limit "8Gi". ', "runner"),
+    ('Container runner exceeded its local ephemeral storage limit "9Gi". ', "runner"),
+]
+PRESSURE = [(INODES.format("agent"), ""), ("The node was low on resource: memory. ", ""), ("", "")]
+PROGRAMS: tuple[Literal["agent", "tests"] | None, ...] = (None, "agent", "tests")
+
+
 # --- over -------------------------------------------------------------------------------------------
 
 OVER = [
@@ -99,7 +114,7 @@ OVER = [
         for reason, words in reasons.QUEUE_DISRUPTIONS.items()
     ),
     (disrupted("NotAdmitted", kind="TerminationTarget"), LossClass.EVICTED, "its queue withdrew its quota (NotA"),
-    (failed("Evicted", "Pod ephemeral local storage usage exceeds"), LossClass.OVERUSE, "more than its limit or"),
+    (failed("Evicted", "Pod ephemeral local storage usage exceeds"), LossClass.OVERUSE, "more than its limit"),
     (failed("Evicted", 'Usage of EmptyDir volume "agent" exceeds'), LossClass.OVERUSE, 'volume "agent"'),
     (failed("Evicted", "agent exceeded its local ephemeral storage limit"), LossClass.OVERUSE, "storage limit"),
     (failed("Evicted", "The node was low on resource: memory."), LossClass.OVERUSE, "low on resource: memory"),
@@ -144,6 +159,36 @@ def test_pods_that_are_over(raw: dict[str, Any], loss: LossClass, words: str) ->
     assert not stuck(finding)
     assert (found := loss_of(finding)).loss is loss
     assert words in found.message
+
+
+@pytest.mark.parametrize(("message", "limit"), LIMITS + PRESSURE)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("over_limits", [False, True])
+def test_an_eviction_by_the_kubelet(
+    message: str, limit: str, program: Literal["agent", "tests"] | None, over_limits: bool
+) -> None:
+    """Beyond its limits by the kubelet's words or the runner's last sample: the agent is exhausted, the tests have
+    died once. A loss otherwise, also if nobody says what ran."""
+    words = LastWords(state="running", program=program, over_limits=over_limits)
+    pod = ended("Error", 137, message=words.model_dump_json(exclude_defaults=True))
+    pod["status"] |= {"reason": "Evicted", "message": message}
+    over = program is not None and (over_limits or limit in (program, "pod"))
+    found = judged(pod)
+    assert found is not None
+    loss = loss_of(found)
+    assert found.termination.exhausted is (over and program == "agent")
+    assert loss.by_patch is (over and program == "tests")
+    assert loss.loss is (LossClass.SCORING if loss.by_patch else LossClass.OVERUSE)
+    assert message.strip() in loss.message
+
+
+def test_only_an_eviction_by_the_kubelet_exhausts() -> None:
+    words = LastWords(state="running", program="agent", over_limits=True).model_dump_json(exclude_defaults=True)
+    for pod in (ended("Error", 137, message=words), disrupted("PreemptionByScheduler")):
+        pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = words
+        finding = judged(pod)
+        assert finding is not None
+        assert not finding.termination.exhausted
 
 
 def test_a_missing_program_halts_the_task_and_a_hiccup_of_the_runtime_does_not() -> None:
@@ -252,10 +297,10 @@ def test_what_never_starts_and_when_that_is_said(
 
 def test_every_word_of_the_tables_has_its_row() -> None:
     """A reason that is added and never tried would be a guess."""
-    tried = repr(OVER) + repr(STUCK) + repr(EXPLAINED)
+    tried = repr(OVER) + repr(STUCK) + repr(EXPLAINED) + repr(LIMITS)
     words = {*reasons.DISRUPTIONS, *reasons.POD_REASONS, *reasons.NO_STATUS, *reasons.NEVER_RAN}
     words |= {*reasons.BAD_REFERENCE, *reasons.PULLING, *reasons.MISCONFIGURED, *reasons.CREATING}
-    words |= {*reasons.OVERUSE, reasons.PULL_QUEUE, reasons.REFUSED_BY_NODE}
+    words |= {*reasons.OVER_LIMIT, reasons.PULL_QUEUE, reasons.REFUSED_BY_NODE}
     words |= {*reasons.NO_SUCH_IMAGE, *reasons.SANDBOX, *reasons.MOUNT}
     assert sorted(word for word in words if word not in tried) == []
 
