@@ -19,6 +19,7 @@ class ProblemKind(StrEnum):
     FACTS = "facts"  # the task file names something that the trees do not have
     SOURCE = "source"  # the trees could not be fetched
     CHANGES_ONLY_TESTS = "changes_only_tests"  # nothing that an agent could change
+    FIX_IN_TEST_SIDE = "fix_in_test_side"  # its manifests or configuration alone make the tests pass
     ENVIRONMENT = "environment"  # the environment could not be built
     TEST_FILE_IS_DIRECTORY = "test_file_is_directory"
     WRONG_PATH = "wrong_path"
