@@ -2,7 +2,8 @@
 
 The shipped tasks whose trees are on package indexes, or those of `$TRIALFLEET_BENCH_TASKS`: task files, separated
 by ":". `$TRIALFLEET_BENCH_HONEST` chooses how many tasks of each file at most, `$TRIALFLEET_BENCH_NOISES` how many
-sets of other work are put around each fix, `$TRIALFLEET_BENCH_PROCESSES` how many tasks are scored at once.
+sets of other work are put around each fix, `$TRIALFLEET_BENCH_PROCESSES` how many tasks are scored at once. Tasks
+are validated again, unless `$TRIALFLEET_BENCH_KEPT` is set: then validations that this machine kept serve.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ MOST = int(os.environ.get("TRIALFLEET_BENCH_HONEST", "1000"))
 NOISES = int(os.environ.get("TRIALFLEET_BENCH_NOISES", "2"))
 GIVEN = [Path(each) for each in os.environ.get("TRIALFLEET_BENCH_TASKS", "").split(":") if each]
 SHIPPED = [*sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml")), ROOT / "examples/shop/task.yaml"]
+FRESH = not os.environ.get("TRIALFLEET_BENCH_KEPT")
 PROCESSES = int(os.environ.get("TRIALFLEET_BENCH_PROCESSES", "2"))
 
 
 def score_task(file: Path, number: int) -> tuple[list[HonestRow], str | None]:
     """Rows, or why the task could not be scored."""
     folder = Path(tempfile.mkdtemp(prefix="trialfleet-bench-"))
-    task = HonestTask(folder, given=load_task_file(file).tasks[number], fresh=True)
+    task = HonestTask(folder, given=load_task_file(file).tasks[number], fresh=FRESH)
     try:
         return list(task.rows("bench", noises=NOISES)), None
     except Exception as error:

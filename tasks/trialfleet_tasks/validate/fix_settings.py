@@ -23,14 +23,14 @@ _BY_SETTINGS = {
 }
 
 
-def validate_with_settings(prepared: Prepared, validated: Callable[[Prepared], Validation]) -> Validation:
+def validate_with_settings(prepared: Prepared, validate: Callable[[Prepared], Validation]) -> Validation:
     """Validate the task, and if it does not hold, with the fix's manifests and configuration in the scored tree:
     then they belong to the tests' side, which no agent's patch changes. A task whose tests pass with them alone is
-    refused: no patch could hold its fix. `validated`: validates the task with these inputs."""
-    first, settings = validated(prepared), tuple(prepared.variants.settings)
+    refused: no patch could hold its fix. `validate`: validates the task with these inputs."""
+    first, settings = validate(prepared), tuple(prepared.variants.settings)
     if not settings or _BY_SETTINGS.isdisjoint(problem.kind for problem in first.problems):
         return first
-    second = validated(prepared.with_test_side(settings))
+    second = validate(prepared.with_test_side(settings))
     if not second.problems:
         return second.model_copy(update={"test_side": (*settings, *second.test_side)})
     if any(problem.kind is ProblemKind.ALREADY_PASSES for problem in second.problems):

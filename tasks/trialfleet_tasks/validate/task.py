@@ -84,11 +84,11 @@ def validate_task(
             refuse_full_disk(*disks)
             return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
 
-        def validated(given: Prepared) -> Validation:
+        def validate_trees(given: Prepared) -> Validation:
             with bench(given, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (placed, runner):
                 return ValidationSteps(task, placed, runner, repeats, objects, say, untold).validation(started)
 
-        result = validate_with_settings(prepared, validated)
+        result = validate_with_settings(prepared, validate_trees)
     if result.problems:
         refuse_full_disk(*disks)
     if _NOT_KEPT.isdisjoint(problem.kind for problem in result.problems):
