@@ -57,7 +57,7 @@ def _lines(rows: list[HonestRow], problem: str | None) -> Iterator[str]:
         yield problem
     for task, changes in groupby(rows, key=lambda row: row.task):
         yield f"{task}: {', '.join(f'{n} {name}' for name, n in Counter(row.verdict for row in changes).items())}"
-    yield from (f"  {row.title}" for row in rows if not row.agrees)
+    yield from (f"  {row.title}" for row in rows if row.again is not None)
     yield from (f"  {row.task} {row.what} needs {', '.join(row.needed)}" for row in rows if row.needed)
 
 
@@ -70,6 +70,9 @@ def measure() -> list[Figure]:
     return [
         Figure("honest changes scored", len(rows), "", note=f"of {tasks} tasks: {verdicts}"),
         Figure("  whose verdict is not that of the fix alone", sum(not row.agrees for row in rows), "", goal=0),
+        Figure(
+            "  whose verdict is, when scored again", sum(row.agrees and row.again is not None for row in rows), ""
+        ),
         Figure("  forged", sum(row.verdict == "forged" for row in rows), "", goal=0),
         Figure("  that pass with other files only", len(needed), "", note=", ".join(sorted(set(needed))[:10])),
         Figure("  tasks that could not be scored", sum(why is not None for _, why in ended), ""),
