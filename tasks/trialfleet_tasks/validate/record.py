@@ -75,7 +75,8 @@ class NodeCoverage(Frozen):
 class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
     the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `test_side`:
-    paths that the fix changes and that support its tests alone: scored as the fix has them. `must_fail`: a
+    paths that the fix changes and that support its tests alone, and its manifests and configuration if the task is
+    only valid with them: scored as the fix has them. `must_fail`: a
     `MustFailTest`, an object; `control`: how many tests it has, or "none" with the reason."""
 
     task: Name
