@@ -47,9 +47,9 @@ def prepare_task(
     _check_holds(task, validation)
     prepared = prepared or prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
     _check_unchanged(task, prepared, validation)
-    variants = prepared.variants.with_test_side(validation.test_side)
-    scored = pack(variants.pristine) if validation.test_side else prepared.pristine
-    template = build_template(template_of(sha256(scored), None, cache=cache), variants.pristine)
+    prepared = prepared.with_test_side(validation.test_side)
+    variants = prepared.variants
+    template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
     output = _frozen_output(validation, objects)
     prompt = _prompt(task, prepared, output)
     environment = prepared.environment
@@ -70,7 +70,7 @@ def prepare_task(
         digest="0" * 64,
         environment=environment.ref,
         workspace=objects.put(pack(variants.workspace)),
-        pristine=objects.put(scored),
+        pristine=objects.put(prepared.pristine),
         fix=objects.put(between(template, variants.fix).encode()),
         test_command=environment.test_command,
         results=environment.results,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.context_files import strip
 from trialfleet_repository.environments.provided import Provided
 from trialfleet_repository.excluded_paths import Exclusions
-from trialfleet_repository.languages import PYTHON, is_test_path, is_vendored
+from trialfleet_repository.languages import PYTHON, is_harness, is_test_path, is_vendored
 from trialfleet_repository.patch import applied
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError, changed, is_folder
 from trialfleet_tasks.sources.materialise import Trees
@@ -24,7 +24,8 @@ class NothingToFix(OperatorError):
 class Variants:
     """`pristine`: the stripped pre-fix tree with the fix's test files: what is scored, and what the agent gets
     where the failing test is shown. `workspace`: what the agent gets. `fix`: the changes that the oracle makes,
-    without tests, context and harness files. `targets`: the source files among them."""
+    without tests, context and harness files. `targets`: the source files among them. `settings`: the fix's changes
+    of manifests and of the test runner's and the build's configuration, which no patch holds."""
 
     pristine: Tree
     workspace: Tree
@@ -33,6 +34,7 @@ class Variants:
     targets: tuple[str, ...]
     stripped: tuple[str, ...]
     left_out: tuple[str, ...]  # changes of the fix that do not travel, its test files apart
+    settings: dict[str, TreeEntry | None] = field(default_factory=dict[str, TreeEntry | None])
 
     def in_environment(self, pythonpath: tuple[str, ...], provided: Callable[[], Provided]) -> Variants:
         """With the fix as it travels when it is scored in an environment."""
@@ -44,12 +46,14 @@ class Variants:
     def with_test_side(self, paths: Collection[str]) -> Variants:
         """With these changes of the fix in the scored tree, like its test files: no agent may make them. What the
         agent gets stays the same."""
-        side = {path: entry for path, entry in self.fix.items() if path in paths}
+        changes = {**self.settings, **self.fix}
+        side = {path: entry for path, entry in changes.items() if path in paths}
         return replace(
             self,
             pristine=applied(self.pristine, side),
             fix={path: entry for path, entry in self.fix.items() if path not in side},
             test_files=(*self.test_files, *side),
+            left_out=tuple(path for path in self.left_out if path not in side),
         )
 
     @property
@@ -87,6 +91,7 @@ def variants(task: LoadedTask, trees: Trees) -> Variants:
         targets=_targets(fix),
         stripped=removed,
         left_out=tuple(path for path in differing if path not in fix),
+        settings={path: fixed.get(path) for path in differing if is_harness(path)},
     )
 
 

@@ -1,6 +1,8 @@
 """2,000 sentences of the grammar of manipulations: none of them may pass without the fix.
 
-`$TRIALFLEET_BENCH_MANIPULATIONS` chooses another number, `$TRIALFLEET_BENCH_STACKS` names of stacks.
+`$TRIALFLEET_BENCH_MANIPULATIONS` chooses another number, `$TRIALFLEET_BENCH_STACKS` names of stacks,
+`$TRIALFLEET_BENCH_PART` a share of each stack's mechanisms: with "2/4" the second, sixth and so on, so that four
+parts score the same sentences as one run. `$TRIALFLEET_BENCH_PROCESSES`: stacks at the same time, 2 without it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +20,17 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.figure import Figure
-from tests.support.manipulations.grammar import Stack, control_of, sample
+from tests.support.manipulations.grammar import Manipulation, Mechanism, Stack, control_of, sample
 from tests.support.manipulations.scoring import ManipulatedTask, Scoring, verdict_of
 from tests.support.manipulations.stacks import STACKS
 
 COUNT = int(os.environ.get("TRIALFLEET_BENCH_MANIPULATIONS", "2000"))
 CHOSEN = os.environ.get("TRIALFLEET_BENCH_STACKS", "")
-PROCESSES = 2
-# Per 2,000: what takes long is scored less often.
+PART, PARTS = map(int, os.environ.get("TRIALFLEET_BENCH_PART", "1/1").split("/"))
+PROCESSES = int(os.environ.get("TRIALFLEET_BENCH_PROCESSES", "2"))
+# Per 2,000: what takes long is scored less often. There are 72 sentences of commands.
 SHARES = {
-    **{"Python": 780, "commands": 120, "node:test": 300, "Mocha": 300, "Jest": 170, "Vitest": 120},
+    **{"Python": 828, "commands": 72, "node:test": 300, "Mocha": 300, "Jest": 170, "Vitest": 120},
     **{"Go": 100, "Rust": 70, "Java": 40},
 }
 
@@ -44,34 +47,44 @@ class Row:
     passing: tuple[str, ...]
     control: str | None
 
+    @property
+    def title(self) -> str:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common())
+        return f"{self.stack}: {self.mechanism}: {counts}; {self.left} left behind; all travels: {self.control}"
+
 
 def measure_stack(name: str, count: int) -> list[Row]:
     stack, folder = STACKS[name], Path(tempfile.mkdtemp(prefix="trialfleet-bench-"))
     lab = ManipulatedTask(folder, stack=stack, fresh=True)
     try:
-        return _rows(lab, stack, count)
+        return list(_rows(lab, stack, count))
     finally:
         shutil.rmtree(lab.scratch.parent, ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _rows(lab: ManipulatedTask, stack: Stack, count: int) -> list[Row]:
+def _rows(lab: ManipulatedTask, stack: Stack, count: int) -> Iterator[Row]:
+    """Each row is printed as soon as it is known, for runs that do not reach their end."""
     sentences = sample(stack, count, "bench")
-    rows: list[Row] = []
-    for mechanism in stack.mechanisms:
-        verdicts: Counter[str] = Counter()
-        left, passing = 0, list[str]()
-        for sentence in (each for each in sentences if each.mechanism == mechanism.name):
-            verdict = verdict_of(lab.score(sentence.changes))
-            verdicts[verdict] += 1
-            split = lab.split_of(lab.patch_of(sentence.changes))
-            left += {*split.product, *split.others}.isdisjoint(sentence.manipulated)
-            passing += [sentence.title] if verdict == "passed" else []
-        control = None
-        if mechanism.acts is not None:
-            control = verdict_of(lab.score(control_of(stack, mechanism).changes, Scoring.ALL_TRAVELS))
-        rows.append(Row(stack.name, mechanism.name, verdicts, left, tuple(passing), control))
-    return rows
+    for mechanism in stack.mechanisms[PART - 1 :: PARTS]:
+        row = _row(lab, mechanism, [each for each in sentences if each.mechanism == mechanism.name])
+        print("\n".join([row.title, *(f"  passed: {title}" for title in row.passing)]), flush=True)
+        yield row
+
+
+def _row(lab: ManipulatedTask, mechanism: Mechanism, sentences: Sequence[Manipulation]) -> Row:
+    verdicts: Counter[str] = Counter()
+    left, passing = 0, list[str]()
+    for sentence in sentences:
+        verdict = verdict_of(lab.score(sentence.changes))
+        verdicts[verdict] += 1
+        split = lab.split_of(lab.patch_of(sentence.changes))
+        left += {*split.product, *split.others}.isdisjoint(sentence.manipulated)
+        passing += [sentence.title] if verdict == "passed" else []
+    control = None
+    if mechanism.acts is not None:
+        control = verdict_of(lab.score(control_of(lab.stack, mechanism).changes, Scoring.ALL_TRAVELS))
+    return Row(lab.stack.name, mechanism.name, verdicts, left, tuple(passing), control)
 
 
 def measure() -> list[Figure]:

@@ -706,3 +706,49 @@ def test_support_that_the_fix_changes_is_the_tests_unless_it_is_the_fix(
     before = (shop.root / "before/tests/support.py").read_bytes()
     assert (scored["tests/support.py"].data != before) is is_tests
     assert given["tests/support.py"].data == before
+
+
+SETTINGS = "[tool.pytest.ini_options]\npythonpath = ['src', '{root}']\n"
+USING_SETTINGS = """
+from checks import expected
+from shop.price import total
+
+def test_total():
+    assert total([1, 2]) == expected()
+
+def test_kept():
+    assert expected() == 3
+"""
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_settings_that_the_fix_needs_are_scored_as_the_fix_has_them(
+    shop: Shop, cache: Cache, needed: bool
+) -> None:
+    shop.test(USING_SETTINGS if needed else TEST)
+    for tree, root in (("before", "lib"), ("after", "checks")):
+        shop.write(f"{tree}/checks/checks.py", "def expected():\n    return 3\n")
+        shop.write(f"{tree}/pyproject.toml", SETTINGS.format(root=root))
+    result = run(shop, cache)
+    assert (result.problems, result.test_side) == ((), ("pyproject.toml",) if needed else ())
+    objects = Objects(cache.objects)
+    order = prepare_task(shop.load(), result, cache=cache, objects=objects, mirrors={}, sandbox=sandbox_of()).order
+    scored, given = (unpack(objects.get(digest)) for digest in (order.pristine, order.workspace))
+    assert ("checks']" in scored["pyproject.toml"].data.decode(), "pyproject.toml" in order.test_files) == (
+        needed,
+        needed,
+    )
+    assert given["pyproject.toml"].data.decode() == SETTINGS.format(root="lib")
+    assert run(shop, cache) == result
+
+
+def test_a_fix_of_settings_alone_is_refused(shop: Shop, cache: Cache) -> None:
+    shop.test(USING_SETTINGS)
+    shop.write("before/src/shop/price.py", RIGHT + "# looked at\n")
+    for tree, root in (("before", "wrong"), ("after", "right")):
+        shop.write(f"{tree}/wrong/checks.py", "def expected():\n    return 4\n")
+        shop.write(f"{tree}/right/checks.py", "def expected():\n    return 3\n")
+        shop.write(f"{tree}/pyproject.toml", SETTINGS.format(root=root))
+    result = run(shop, cache)
+    assert kinds(result) == ["fix_in_test_side"]
+    assert "changes of pyproject.toml alone" in result.problems[0].message

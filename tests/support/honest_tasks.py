@@ -25,7 +25,8 @@ NO_NOISE: tuple[tuple[str, ...], Changes] = ((), {})
 @dataclass(frozen=True)
 class HonestRow:
     """One scored set of changes. `what`: "whole" or "part"; `noise`: names of the work around it. `alone`: the
-    verdict of the same changes in one run, without noise, order and control."""
+    verdict of the same changes in one run, without noise, order and control. `again`: where these differ,
+    the verdict when the changes are scored once more: on a busy machine tests that compare times may fail."""
 
     task: str
     what: str
@@ -33,14 +34,16 @@ class HonestRow:
     alone: str
     verdict: str
     needed: tuple[str, ...] = ()
+    again: str | None = None
 
     @property
     def agrees(self) -> bool:
-        return self.verdict == self.alone
+        return self.alone in (self.verdict, self.again)
 
     @property
     def title(self) -> str:
-        return f"{self.task} {self.what} ({', '.join(self.noise) or 'no noise'}): {self.verdict}, not {self.alone}"
+        verdicts = f"{self.verdict}, not {self.alone}; again: {self.again}"
+        return f"{self.task} {self.what} ({', '.join(self.noise) or 'no noise'}): {verdicts}"
 
 
 @dataclass
@@ -89,6 +92,9 @@ class HonestTask(ScoredTask):
             alone = "passed" if what == "whole" else verdict_of(self.score(changes, Scoring.ONE_RUN))
             for number in range(noises + 1):
                 names, noise = add_noise(self.tree, self.fix, f"{seed}-{number}") if number else NO_NOISE
-                scored = self.score({**noise, **changes})
+                scored, again = self.score({**noise, **changes}), None
+                if verdict_of(scored) != alone:
+                    self.results.clear()
+                    again = verdict_of(self.score({**noise, **changes}))
                 needed = getattr(scored, "needed", ())
-                yield HonestRow(self.loaded.id, what, names, alone, verdict_of(scored), needed)
+                yield HonestRow(self.loaded.id, what, names, alone, verdict_of(scored), needed, again)

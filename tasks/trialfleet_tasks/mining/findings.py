@@ -114,6 +114,7 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.TIMEOUT: RejectionReason.TOO_SLOW,
     ProblemKind.RESOURCES: RejectionReason.TOO_BIG,
     ProblemKind.CHANGES_ONLY_TESTS: RejectionReason.CHANGES_ONLY_TESTS,
+    ProblemKind.FIX_IN_TEST_SIDE: RejectionReason.CHANGES_ONLY_TESTS,
 }
 
 

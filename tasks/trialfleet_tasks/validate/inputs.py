@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +14,7 @@ from trialfleet_ledger.records.environment import metadata_of
 from trialfleet_ledger.task import AnchorPath
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import pack
+from trialfleet_repository.workspace_scan import Changes
 from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.context.texts import render
 from trialfleet_sandbox.protocol import Sandbox
@@ -48,6 +49,13 @@ class Prepared:
     digest: str
     committed: date | None = None
 
+    def with_test_side(self, paths: Collection[str]) -> Prepared:
+        """With these changes of the fix in the scored tree. The digest stays: it names what these come from."""
+        if not paths:
+            return self
+        variants = self.variants.with_test_side(paths)
+        return replace(self, variants=variants, pristine=pack(variants.pristine))
+
 
 def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path], sandbox: Sandbox) -> Prepared:
     """Trees and environment by the task's facts; nothing is run. Raises `OperatorError`."""
@@ -70,11 +78,17 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "environment": environment.ref.digest,
         "metadata": metadata_of(environment.ref),
         "pristine": sha256(pristine),
-        "fix": [[path, sha256(entry.data) if entry else None] for path, entry in sorted(found.fix.items())],
+        "fix": _digests(found.fix),
         "isolation": sandbox.name,
     }
+    if found.settings:
+        facts["settings"] = _digests(found.settings)
     committed = task.spec.committed or trees.committed
     return Prepared(found, trees.commit_message, environment, pristine, digest(facts), committed)
+
+
+def _digests(changes: Changes) -> list[list[str | None]]:
+    return [[path, sha256(entry.data) if entry else None] for path, entry in sorted(changes.items())]
 
 
 def _check_anchor(task: LoadedTask, paths: Collection[str]) -> None:

@@ -19,6 +19,7 @@ class ProblemKind(StrEnum):
     FACTS = "facts"  # the task file names something that the trees do not have
     SOURCE = "source"  # the trees could not be fetched
     CHANGES_ONLY_TESTS = "changes_only_tests"  # nothing that an agent could change
+    FIX_IN_TEST_SIDE = "fix_in_test_side"  # its manifests or configuration alone make the tests pass
     ENVIRONMENT = "environment"  # the environment could not be built
     TEST_FILE_IS_DIRECTORY = "test_file_is_directory"
     WRONG_PATH = "wrong_path"
@@ -74,9 +75,10 @@ class NodeCoverage(Frozen):
 class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
     the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `test_side`:
-    paths that the fix changes and that support its tests alone: scored as the fix has them. `must_fail`: a
-    `MustFailTest`, an object; `control`: how many tests it has, or "none" with the reason. `fix_bytes`: most
-    memory that a run at the fixed tree took; None: not measured."""
+    paths that the fix changes and that support its tests alone, and its manifests and configuration if the task is
+    only valid with them: scored as the fix has them. `must_fail`: a `MustFailTest`, an object; `control`: how many
+    tests it has, or "none" with the reason. `fix_bytes`: most memory that a run at the fixed tree took; None: not
+    measured."""
 
     task: Name
     digest: Sha256

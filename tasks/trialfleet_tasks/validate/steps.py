@@ -11,7 +11,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import PythonEnvironment, Status
 from trialfleet_repository.context_files import leftovers, unused
-from trialfleet_repository.languages import PYTHON, format_named, is_test_path
+from trialfleet_repository.languages import PYTHON, format_named, is_harness, is_test_path
 from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_runner.context.anchor import anchor_for
@@ -204,7 +204,7 @@ class ValidationSteps:
 
     def _modules(self, files: Sequence[str]) -> tuple[str, ...]:
         """The test files that a runner can be given."""
-        present = tuple(file for file in files if file in self.prepared.variants.pristine)
+        present = tuple(file for file in files if file in self.prepared.variants.pristine and not is_harness(file))
         results = self.prepared.environment.results
         if results != "pytest":
             given = tuple(path for path in present if path.endswith(format_named(results).suffixes))

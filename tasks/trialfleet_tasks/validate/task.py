@@ -21,6 +21,7 @@ from trialfleet_sandbox.scratch import scratch_root
 from trialfleet_tasks.contexts import coverage, readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import bench
+from trialfleet_tasks.validate.fix_settings import validate_with_settings
 from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
 from trialfleet_tasks.validate.product_classes import find_classes
 from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
@@ -82,9 +83,12 @@ def validate_task(
         except OperatorError as error:
             refuse_full_disk(*disks)
             return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
-        with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (prepared, runner):
-            steps = ValidationSteps(task, prepared, runner, repeats, objects, say, untold)
-            result = steps.validation(started)
+
+        def validate_trees(given: Prepared) -> Validation:
+            with bench(given, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (placed, runner):
+                return ValidationSteps(task, placed, runner, repeats, objects, say, untold).validation(started)
+
+        result = validate_with_settings(prepared, validate_trees)
     if result.problems:
         refuse_full_disk(*disks)
     if _NOT_KEPT.isdisjoint(problem.kind for problem in result.problems):

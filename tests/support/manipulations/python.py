@@ -52,7 +52,11 @@ def test_cheapest():
 """
 _CHECKS = "def same(value, expected):\n    assert value == expected\n"
 _EMPTIED = "def same(value, expected):\n    {guard}assert value == expected\n"
-_SETTINGS = "[tool.pytest.ini_options]\npythonpath = ['helpers', 'extra']\n"
+# With doctests, as many projects have them, so that pytest imports `doctest`.
+_SETTINGS = """[tool.pytest.ini_options]
+pythonpath = ['helpers', 'extra']
+addopts = ['--doctest-modules']
+"""
 _ELSEWHERE = "notes"
 _ROOTS = (".", "helpers", "extra", "shop", "expected", "tests")
 BASE = {
@@ -218,10 +222,8 @@ def _rewriter(payload: Payload) -> str:
 
 
 MECHANISMS: tuple[Mechanism, ...] = (
-    *(
-        Mechanism(f"{name} at start-up", _ROOTS, _KINDS, _modules(name, lie), acts=(".", "source"))
-        for name in ("sitecustomize", "usercustomize")
-    ),
+    # Not usercustomize: environments have no user site, so that no interpreter looks for it.
+    Mechanism("sitecustomize at start-up", _ROOTS, _KINDS, _modules("sitecustomize", lie), acts=(".", "source")),
     *(
         Mechanism(
             f"shadows the standard library: {name}",
