@@ -16,9 +16,9 @@ PASSED = "tests that must fail passed"  # why a pass is forged
 
 
 class SharedRun(Enum):
-    """What a run of the judged tests together with those that must fail shows. PASSED: all judged tests passed, and
-    of the others each failed and nothing else did. FAILED: a judged test did not pass, and the file of the others
-    has no part in that. UNCLEAR: only a run without that file can tell."""
+    """What a run of the judged tests with those that must fail shows. PASSED: all judged tests passed, each of the
+    others failed, and nothing else did. FAILED: a judged test did not pass, for which the file of the others is no
+    cause. UNCLEAR: only a run without that file can tell."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -27,7 +27,7 @@ class SharedRun(Enum):
 
 def judge_shared(run: TestRun, test: MustFailTest, ids: Sequence[str]) -> SharedRun:
     """`ids`: of the judged tests. The file must be the last that ran: then what its tests do is no cause of what
-    the others did. A run that was ended for its time or its resources is unclear, as is one that gave no results."""
+    the others did. A run that was ended for its time or its resources, or gave no results, is unclear."""
     alone = without_must_fail(run, test)
     if alone.cases and collection_failures(alone.cases):
         return SharedRun.FAILED

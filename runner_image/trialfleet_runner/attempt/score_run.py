@@ -159,7 +159,7 @@ class Scorer:
         return self._controlled(scoring, control)
 
     def _shared(self, scoring: ScoringRuns, step: ScoringStep, test: MustFailTest) -> ScoringRuns:
-        """One run of the judged tests and of those that must fail, and another without these where it is unclear."""
+        """One run of the judged tests with those that must fail, and where it is unclear, one without these."""
         wanted, changes = self.grants.task.fail_to_pass, changes_in(step, scoring.split)
         shared = self._run(_with_file(changes, test), (*self._ids, *test.ids), followed=True)
         seen = judge_shared(shared.run, test, self._ids)

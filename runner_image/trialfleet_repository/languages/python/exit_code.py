@@ -1,18 +1,18 @@
 """An exit code of pytest that says that the tests that must fail are all that failed.
 
-They run after the tests that are judged, in the same process, and pytest ends with 1 whichever of them failed. So their
-file counts its own failures, and replaces the code if pytest counted as many. Whatever else sets the code stays
-visible: a test that failed, an error of a fixture, a plugin such as pytest-cov, a crash when the interpreter ends.
+They run after the tests that are judged, in the same process, and pytest ends with 1 whichever of them failed. So
+their file counts its own failures, and replaces the code if pytest counted as many. Whatever else sets the code
+stays visible: a test that failed, an error of a fixture, a plugin such as pytest-cov, a crash of the interpreter at
+its end.
 """
 
 from __future__ import annotations
 
 import zlib
 
-_FIRST, _CODES = (
-    64,
-    26,
-)  # even codes: a plugin that adds the bit of a failure makes another one; below 120, Python's
+# Even: a plugin that adds the bit of a failure changes it. Below 120, which is the interpreter's own
+# Even: a plugin that adds the bit of a failure changes it. Below 120, which is the interpreter's own
+_FIRST, _CODES = 64, 26
 _HOOK = """
 import pytest as pytest_{mark}
 
