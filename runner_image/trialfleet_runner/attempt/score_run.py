@@ -161,7 +161,7 @@ class Scorer:
     def _shared(self, scoring: ScoringRuns, step: ScoringStep, test: MustFailTest) -> ScoringRuns:
         """One run of the judged tests with those that must fail, and where it is unclear, one without these."""
         wanted, changes = self.grants.task.fail_to_pass, changes_in(step, scoring.split)
-        shared = self._run(_with_file(changes, test), (*self._ids, *test.ids), followed=True)
+        shared = self._run(changes, self._ids, followed=True, control=test)
         seen = judge_shared(shared.run, test, self._ids)
         control = ControlRun(step, shared, contradicts_pass(shared.run, test, wanted), seen is SharedRun.PASSED)
         if seen is SharedRun.UNCLEAR:
@@ -173,9 +173,9 @@ class Scorer:
     def _controlled(self, scoring: ScoringRuns, test: MustFailTest) -> ScoringRuns:
         """With as many control runs as the pass needs: one that agrees with it, else `CONTROL_RUNS`."""
         wanted, step = self.grants.task.fail_to_pass, scoring.cause.decided_by
-        changes = _with_file(changes_in(step, scoring.split), test)
+        changes = changes_in(step, scoring.split)
         while len(done := scoring.deciding_controls) < CONTROL_RUNS and all(one.contradicts for one in done):
-            run = self._run(changes, (*wanted, *test.ids), followed=len(done) + 1 < CONTROL_RUNS)
+            run = self._run(changes, wanted, followed=len(done) + 1 < CONTROL_RUNS, control=test)
             control = ControlRun(step, run, contradicts_pass(run.run, test, wanted))
             scoring = replace(scoring, controls=(*scoring.controls, control))
         return scoring
@@ -184,11 +184,16 @@ class Scorer:
     def _ids(self) -> tuple[str, ...]:
         return (*self.grants.task.fail_to_pass, *self.grants.task.pass_to_pass)
 
-    def _run(self, changes: Changes, ids: tuple[str, ...], *, followed: bool) -> ScoreRun:
+    def _run(
+        self, changes: Changes, ids: tuple[str, ...], *, followed: bool, control: MustFailTest | None = None
+    ) -> ScoreRun:
+        """With the tests that must fail of `control` after the others."""
+        ids = (*ids, *(control.ids if control else ()))
         folder = self.scratch.empty_score()
         checkout = folder / CHECKOUT
         workspace.clone(self.ready.pristine, checkout)
-        trees.write_changes(changes, checkout)
+        added = {} if control is None else {control.path: TreeEntry(control.text.encode())}
+        trees.write_changes({**changes, **added}, checkout)
         before = RoomSample.of(folder)
         if not self.sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
             _refuse_changed(self.ready)
@@ -228,10 +233,6 @@ class Scorer:
             directory=task.directory,
             metadata=self.ready.metadata,
         )
-
-
-def _with_file(changes: Changes, test: MustFailTest) -> Changes:
-    return {**changes, test.path: TreeEntry(test.text.encode())}
 
 
 def _refuse_changed(ready: Ready) -> None:

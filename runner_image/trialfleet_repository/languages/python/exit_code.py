@@ -2,8 +2,7 @@
 
 They run after the tests that are judged, in the same process, and pytest ends with 1 whichever of them failed. So
 their file counts its own failures, and replaces the code if pytest counted as many. Whatever else sets the code
-stays visible: a test that failed, an error of a fixture, a plugin such as pytest-cov, a crash of the interpreter at
-its end.
+stays visible: a test that failed, an error of a fixture, a plugin such as pytest-cov, a crash of the interpreter.
 """
 
 from __future__ import annotations
