@@ -3,12 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+from pathlib import PurePosixPath
 
 from trialfleet_ledger.records.task_order import MustFailTest
-from trialfleet_repository.testrun import TestRun
-from trialfleet_runner.metrics import all_passed
+from trialfleet_repository.results.junit import JunitCase, collection_failures
+from trialfleet_repository.testrun import TestRun, trouble
+from trialfleet_runner.metrics import agrees, all_passed
 
 PASSED = "tests that must fail passed"  # why a pass is forged
+
+
+class SharedRun(Enum):
+    """What a run of the judged tests with those that must fail shows. PASSED: all judged tests passed, each of the
+    others failed, and nothing else did. FAILED: a judged test did not pass, for which the file of the others is no
+    cause. UNCLEAR: only a run without that file can tell."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNCLEAR = "unclear"
+
+
+def judge_shared(run: TestRun, test: MustFailTest, ids: Sequence[str]) -> SharedRun:
+    """`ids`: of the judged tests. The file must be the last that ran: then what its tests do is no cause of what
+    the others did. A run that was ended for its time or its resources, or gave no results, is unclear."""
+    alone = without_must_fail(run, test)
+    if alone.cases and collection_failures(alone.cases):
+        return SharedRun.FAILED
+    if trouble(alone) is not None or not _ran_last(run, test):
+        return SharedRun.UNCLEAR
+    if not all_passed(alone.results(ids)):
+        return SharedRun.FAILED
+    outcomes = run.function_outcomes(test.path)
+    failed = all(outcomes.get(name) == {"failed"} for name in test.ids)
+    return SharedRun.PASSED if failed and run.exit.code == test.exit_code and agrees(alone) else SharedRun.UNCLEAR
+
+
+def without_must_fail(run: TestRun, test: MustFailTest) -> TestRun:
+    """The run as it would have been without the file: its results, and 0 where its failures alone decided the exit
+    code."""
+    cases = None if run.cases is None else tuple(case for case in run.cases if not _is_of(test, case))
+    code = 0 if run.exit.code == test.exit_code else run.exit.code
+    return replace(run, cases=cases, exit=replace(run.exit, code=code))
 
 
 def contradicts_pass(run: TestRun, test: MustFailTest, wanted: Sequence[str]) -> bool:
@@ -28,3 +65,13 @@ def contradicts_pass(run: TestRun, test: MustFailTest, wanted: Sequence[str]) ->
     if any("passed" in each for each in reported):
         return True
     return run.exit.code == 0 and any("failed" in each for each in reported)
+
+
+def _ran_last(run: TestRun, test: MustFailTest) -> bool:
+    own = [_is_of(test, case) for case in run.cases or ()]
+    return own == sorted(own)
+
+
+def _is_of(test: MustFailTest, case: JunitCase) -> bool:
+    """By the file's name, which is that of no other file; a module that is not collected is the case itself."""
+    return PurePosixPath(test.path).name.partition(".")[0] in f"{case.classname}.{case.name}".split(".")

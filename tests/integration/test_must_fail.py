@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.attempts import SOURCE, Lab, Left, shell
+from tests.support.attempts import LIMITS, SOURCE, Lab, Left, shell
 from tests.support.forged_modules import WRITE
 from tests.support.javascript_workspaces import WORKSPACES, Workspace, history
 from tests.support.language_projects import GO, NODE, task_file
@@ -77,7 +77,7 @@ def writes_files(files: dict[str, str]) -> AgentSpec:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     """Its validation is no other test's, which may have been kept before there was a control."""
-    return Lab(tmp_path_factory.mktemp("lab"), files={"docs/control.md": "1"})
+    return Lab(tmp_path_factory.mktemp("lab"), files={"docs/control.md": "2"})
 
 
 def attempted(lab: Lab, agent: AgentSpec, *, control: bool = True) -> tuple[Scored, Left]:
@@ -115,11 +115,26 @@ def test_control_code_that_recognises_its_tests_passes_with_a_caution(lab: Lab) 
     ]
 
 
-def test_the_fix_passes_after_one_more_run(lab: Lab) -> None:
+def test_the_fix_passes_in_one_run(lab: Lab) -> None:
     scored, left = attempted(lab, AgentSpec(kind="oracle"))
     assert scored.verdict is Verdict.PASSED
     record = json.loads(left.bundle.files["tests/scoring.json"])
-    assert [one["contradicts"] for one in record["controls"]] == [False]
+    assert [(one["judged"], one["contradicts"]) for one in record["controls"]] == [(True, False)]
+    (run,) = record["runs"]
+    assert (run["code"], run["tests_passed"], run["passed"]) == (0, 3, True), "as without tests that must fail"
+    assert scored.metrics.tests_core_s == pytest.approx(run["core_s"], abs=0.001), "no other run"
+
+
+def test_a_product_that_hangs_in_their_run_is_judged_without_them(lab: Lab) -> None:
+    """An honest one is only slow; the control then says nothing."""
+    slow = SOURCE.replace("{hundred}", "100") + "import sys, time\nif '_z' in str(sys.argv): time.sleep(60)\n"
+    limits = LIMITS.model_copy(update={"tests_timeout_s": 15.0})
+    left = lab.run(lab.grants(writes(slow), attempt=next(lab.numbers), limits=limits))
+    assert left.end.scored is not None, left.end.loss
+    assert left.end.scored.verdict is Verdict.PASSED
+    record = json.loads(left.bundle.files["tests/scoring.json"])
+    assert [(one["ended"], one["judged"]) for one in record["controls"]] == [("timeout", False)]
+    assert [(one["ended"], one["passed"]) for one in record["runs"]] == [("itself", True)]
 
 
 def test_a_failed_attempt_costs_no_run_more(lab: Lab) -> None:

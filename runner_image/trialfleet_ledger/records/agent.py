@@ -9,7 +9,7 @@ from pydantic import Field
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Seconds
 
 SLACK_S = 300.0  # uploads, process starts and a loaded machine
-SCORING_RUNS = 6  # of an attempt, at most: in their order, and two with tests that must fail
+SCORING_RUNS = 7  # of an attempt, at most: four in their order, three more with tests that must fail
 
 
 class AttemptTimes(Frozen):

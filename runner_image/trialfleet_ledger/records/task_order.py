@@ -34,11 +34,13 @@ class PatchClasses(Record):
 class MustFailTest(Record):
     """An object of the plan: copies of a fail-to-pass test with calls that must fail. What makes every test pass
     makes these pass, too. `path`: where the file is put in the scored tree; `ids`: of its tests that must fail, as
-    results name them, without parameters."""
+    results name them, without parameters. `exit_code`: of a run in which no other test failed, and nothing outside
+    of tests; None: no exit code tells that, so these tests need a run apart from the one that is judged."""
 
     path: str
     text: str
     ids: Annotated[tuple[str, ...], Field(min_length=1)]
+    exit_code: int | None = None
 
 
 class TaskOrder(Frozen):

@@ -26,11 +26,12 @@ class FailToPass:
 @dataclass(frozen=True)
 class FailingFile:
     """A file of the scored tree. `tests`: what its test runner is given; ids, or the file itself. The names of the
-    tests that must fail contain the mark."""
+    tests that must fail contain the mark. `exit_code`: as in `MustFailTest`, if the file sees to that."""
 
     path: str
     text: str
     tests: tuple[str, ...]
+    exit_code: int | None = None
 
 
 MakeMustFail = Callable[[FailToPass], FailingFile]  # raises `NoMustFail`

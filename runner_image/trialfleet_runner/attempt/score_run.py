@@ -25,6 +25,7 @@ from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_runner.attempt.scoring_order import (
     CONTROL_RUNS,
+    JUDGED,
     ScoringCause,
     ScoringStep,
     changes_in,
@@ -34,7 +35,7 @@ from trialfleet_runner.attempt.scoring_order import (
     others_may_matter,
 )
 from trialfleet_runner.metrics import agrees, all_passed
-from trialfleet_runner.must_fail import contradicts_pass
+from trialfleet_runner.must_fail import SharedRun, contradicts_pass, judge_shared, without_must_fail
 from trialfleet_sandbox.protocol import ContainerDied, Exit, Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch
 
@@ -73,16 +74,18 @@ class ScoreRun:
 
 @dataclass(frozen=True)
 class ControlRun:
-    """A run of the fail-to-pass tests and of those that must fail, with the changes that let the tests pass."""
+    """A run with tests that must fail and with the changes of `step`. `judged`: it is the step's run as well."""
 
+    step: ScoringStep
     run: ScoreRun
     contradicts: bool
+    judged: bool = False
 
 
 @dataclass(frozen=True)
 class ScoringRuns:
-    """All scoring runs of an attempt, in order, and the changes that they were made with. `controls`: runs after a
-    pass, with tests that must fail."""
+    """All scoring runs of an attempt, in order, and the changes that they were made with. `controls`: those with
+    tests that must fail that say something of a pass, or whose step was run again without these."""
 
     runs: Mapping[ScoringStep, ScoreRun]
     split: SplitChanges
@@ -104,7 +107,12 @@ class ScoringRuns:
     @property
     def is_refuted(self) -> bool:
         """Whether tests that must fail passed, twice: so does every test then."""
-        return len(self.controls) == CONTROL_RUNS and all(one.contradicts for one in self.controls)
+        controls = self.deciding_controls
+        return len(controls) == CONTROL_RUNS and all(one.contradicts for one in controls)
+
+    @property
+    def deciding_controls(self) -> tuple[ControlRun, ...]:
+        return tuple(one for one in self.controls if one.step is self.cause.decided_by)
 
     @property
     def forged(self) -> bool:
@@ -112,7 +120,11 @@ class ScoringRuns:
 
     @property
     def exits(self) -> list[Exit]:
-        return [one.run.exit for one in (*self.runs.values(), *(control.run for control in self.controls))]
+        apart = (control.run for control in self.controls if not control.judged)
+        return [one.run.exit for one in (*self.runs.values(), *apart)]
+
+    def plus(self, step: ScoringStep, run: ScoreRun, *controls: ControlRun) -> ScoringRuns:
+        return replace(self, runs={**self.runs, step: run}, controls=(*self.controls, *controls))
 
     @property
     def costs(self) -> dict[str, float | None]:
@@ -152,32 +164,51 @@ class Scorer:
         matter = others_may_matter(split, ready.classes, known)
         scoring = ScoringRuns({}, split)
         while (step := next_step(scoring.passed, others_matter=matter)) is not None:
+            if control is not None and control.exit_code is not None and step in JUDGED:
+                scoring = self._shared(scoring, step, control)
+                continue
             followed = control is not None or has_next(step, scoring.passed, others_matter=matter)
-            run = self._run(changes_in(step, split), self._ids, followed=followed)
-            scoring = ScoringRuns({**scoring.runs, step: run}, split)
+            scoring = scoring.plus(step, self._run(changes_in(step, split), self._ids, followed=followed))
         if control is None or not scoring.cause.passed or scoring.cause.forged:
             return scoring
-        return replace(scoring, controls=self._controls(changes_in(scoring.cause.decided_by, split), control))
+        return self._controlled(scoring, control)
 
-    def _controls(self, changes: Changes, test: MustFailTest) -> tuple[ControlRun, ...]:
-        """One run if it agrees with the pass, else `CONTROL_RUNS`."""
-        wanted, controls = self.grants.task.fail_to_pass, list[ControlRun]()
-        changes = {**changes, test.path: TreeEntry(test.text.encode())}
-        while len(controls) < CONTROL_RUNS and all(one.contradicts for one in controls):
-            followed = len(controls) + 1 < CONTROL_RUNS
-            run = self._run(changes, (*wanted, *test.ids), followed=followed)
-            controls.append(ControlRun(run, contradicts_pass(run.run, test, wanted)))
-        return tuple(controls)
+    def _shared(self, scoring: ScoringRuns, step: ScoringStep, test: MustFailTest) -> ScoringRuns:
+        """One run of the judged tests with those that must fail, and where it is unclear, one without these."""
+        wanted, changes = self.grants.task.fail_to_pass, changes_in(step, scoring.split)
+        shared = self._run(changes, self._ids, followed=True, control=test)
+        seen = judge_shared(shared.run, test, self._ids)
+        control = ControlRun(step, shared, contradicts_pass(shared.run, test, wanted), seen is SharedRun.PASSED)
+        if seen is SharedRun.UNCLEAR:
+            return scoring.plus(step, self._run(changes, self._ids, followed=True), control)
+        run = without_must_fail(shared.run, test)
+        judged = ScoreRun(run, run.results(self._ids), shared.report)
+        return scoring.plus(step, judged, *([control] if control.judged else ()))
+
+    def _controlled(self, scoring: ScoringRuns, test: MustFailTest) -> ScoringRuns:
+        """With as many control runs as the pass needs: one that agrees with it, else `CONTROL_RUNS`."""
+        wanted, step = self.grants.task.fail_to_pass, scoring.cause.decided_by
+        changes = changes_in(step, scoring.split)
+        while len(done := scoring.deciding_controls) < CONTROL_RUNS and all(one.contradicts for one in done):
+            run = self._run(changes, wanted, followed=len(done) + 1 < CONTROL_RUNS, control=test)
+            control = ControlRun(step, run, contradicts_pass(run.run, test, wanted))
+            scoring = replace(scoring, controls=(*scoring.controls, control))
+        return scoring
 
     @property
     def _ids(self) -> tuple[str, ...]:
         return (*self.grants.task.fail_to_pass, *self.grants.task.pass_to_pass)
 
-    def _run(self, changes: Changes, ids: tuple[str, ...], *, followed: bool) -> ScoreRun:
+    def _run(
+        self, changes: Changes, ids: tuple[str, ...], *, followed: bool, control: MustFailTest | None = None
+    ) -> ScoreRun:
+        """With the tests that must fail of `control` after the others."""
+        ids = (*ids, *(control.ids if control else ()))
         folder = self.scratch.empty_score()
         checkout = folder / CHECKOUT
         workspace.clone(self.ready.pristine, checkout)
-        trees.write_changes(changes, checkout)
+        added = {} if control is None else {control.path: TreeEntry(control.text.encode())}
+        trees.write_changes({**changes, **added}, checkout)
         before = RoomSample.of(folder)
         if not self.sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too
             _refuse_changed(self.ready)

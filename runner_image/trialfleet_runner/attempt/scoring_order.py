@@ -30,8 +30,10 @@ class ScoringStep(StrEnum):
     UNCHANGED = "unchanged"  # after C: the tree without any change
 
 
+JUDGED = (ScoringStep.PRODUCT, ScoringStep.ALL)  # a trial's results are those of one of them
 CONTROL_RUNS = 2  # of a pass, with tests that must fail: the second only if the first contradicts it
-assert len(ScoringStep) + CONTROL_RUNS == SCORING_RUNS
+# Each judged step may need a control run of its own, and the pass a second one
+assert len(ScoringStep) + len(JUDGED) + CONTROL_RUNS - 1 == SCORING_RUNS
 
 _WORD = re.compile(rb"[\w-]+")
 _FOLDER_MODULES = frozenset({"__init__", "__main__", "index", "mod"})  # such a file is named by its folder

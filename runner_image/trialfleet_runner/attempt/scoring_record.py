@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialfleet_runner.attempt.loss import storable
-from trialfleet_runner.attempt.score_run import ScoreRun, ScoringRuns
+from trialfleet_runner.attempt.score_run import ControlRun, ScoreRun, ScoringRuns
 
 NEEDED_FILES = 100  # of a verdict, at most: scoring.json has all
 _NAMED = 10  # in a warning
@@ -17,13 +17,18 @@ def scoring_record(scoring: ScoringRuns) -> dict[str, object]:
     return {
         "runs": [{"changes": step.value, **_run_record(run)} for step, run in scoring.runs.items()],
         "decided_by": cause.decided_by.value,
-        "controls": [{"contradicts": one.contradicts, **_run_record(one.run)} for one in scoring.controls],
+        "controls": [_control_record(one) for one in scoring.controls],
         "forged": scoring.forged,
         "unsteady": cause.unsteady,
         "product": list_files(split.product, None),
         "others": list_files(split.others, None),
         "left": list_files(split.left, None),
     }
+
+
+def _control_record(control: ControlRun) -> dict[str, object]:
+    record = {"changes": control.step.value, "contradicts": control.contradicts, "judged": control.judged}
+    return record | _run_record(control.run)
 
 
 def _run_record(run: ScoreRun) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.task_order import MustFailTest
@@ -11,6 +11,7 @@ from trialfleet_repository.languages import format_named
 from trialfleet_repository.languages.must_fail import FailingFile, FailToPass, NoMustFail
 from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
+from trialfleet_runner.must_fail import SharedRun, judge_shared
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import DiscoveredTests, not_a_run
 
@@ -43,8 +44,9 @@ def make_control(found: DiscoveredTests, prepared: Prepared, run: RunFixed) -> P
 
 
 def judge_control(run: TestRun, made: FailingFile, ids: tuple[str, ...], mark: str) -> PassControl:
-    """Whether the tests fail as tests, and the others still pass."""
-    problem = not_a_run(run, "fixed")
+    """Whether the tests fail as tests, and the others still pass. The exit code is kept if it tells that."""
+    tells = run.exit.code == made.exit_code
+    problem = not_a_run(replace(run, exit=replace(run.exit, code=1)) if tells else run, "fixed")
     if problem is not None:
         return _none(f"with it, {problem.message}")
     changed = next((result for result in run.results(ids) if result.outcome != "passed"), None)
@@ -55,7 +57,9 @@ def judge_control(run: TestRun, made: FailingFile, ids: tuple[str, ...], mark: s
     failed = tuple(name for name, seen in marked.items() if seen == {"failed"})
     if not failed:
         return _none("its tests do not fail")
-    test = MustFailTest(path=made.path, text=made.text, ids=failed)
+    test = MustFailTest(path=made.path, text=made.text, ids=failed, exit_code=made.exit_code)
+    if judge_shared(run, test, ids) is not SharedRun.PASSED:
+        test = test.model_copy(update={"exit_code": None})
     return PassControl(test, f"{len(failed)} test{'' if len(failed) == 1 else 's'} that must fail")
 
 

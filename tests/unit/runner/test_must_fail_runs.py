@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_repository.languages.must_fail import FailingFile
 from trialfleet_repository.results.junit import CaseOutcome, JunitCase
 from trialfleet_repository.testrun import TestRun
-from trialfleet_runner.must_fail import contradicts_pass
+from trialfleet_runner.must_fail import SharedRun, contradicts_pass, judge_shared
 from trialfleet_sandbox.protocol import Exit
 from trialfleet_tasks.validate.must_fail import judge_control
 
@@ -80,3 +82,54 @@ def test_what_validation_keeps(code: int, cases: dict[str, CaseOutcome], wanted:
     if control.test:
         assert control.test.text == "text"
         assert f"{PATH}::test_a_z1_1" in control.test.ids, "without parameters"
+
+
+CODE = 70
+SHARED = TEST.model_copy(update={"exit_code": CODE})
+BOTH: dict[str, CaseOutcome] = {"test_a_z1_1": "failed", "test_a_z1_2": "failed"}
+SHARED_ROWS: list[tuple[str, int, dict[str, CaseOutcome], CaseOutcome, SharedRun]] = [
+    ("as it must be", CODE, BOTH, "passed", SharedRun.PASSED),
+    ("the code of any failure", 1, BOTH, "passed", SharedRun.UNCLEAR),
+    ("the code of no failure", 0, BOTH, "passed", SharedRun.UNCLEAR),
+    ("one passes", CODE, {**BOTH, "test_a_z1_2": "passed"}, "passed", SharedRun.UNCLEAR),
+    ("one has an error, too", CODE, {**BOTH, "test_a_z1_2": "error"}, "passed", SharedRun.UNCLEAR),
+    ("one is skipped", CODE, {**BOTH, "test_a_z1_2": "skipped"}, "passed", SharedRun.UNCLEAR),
+    ("one is not named", CODE, {"test_a_z1_1": "failed"}, "passed", SharedRun.UNCLEAR),
+    ("all pass", 0, {"test_a_z1_1": "passed", "test_a_z1_2": "passed"}, "passed", SharedRun.UNCLEAR),
+    ("a judged test fails", 1, BOTH, "failed", SharedRun.FAILED),
+    ("a judged test is skipped", CODE, BOTH, "skipped", SharedRun.FAILED),
+    ("the process dies", -11, BOTH, "failed", SharedRun.UNCLEAR),
+    ("an internal error", 3, BOTH, "failed", SharedRun.UNCLEAR),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "cases", "judged", "seen"), [row[1:] for row in SHARED_ROWS], ids=[row[0] for row in SHARED_ROWS]
+)
+def test_what_a_shared_run_shows(
+    code: int, cases: dict[str, CaseOutcome], judged: CaseOutcome, seen: SharedRun
+) -> None:
+    assert judge_shared(run(code, cases, judged), SHARED, WANTED) is seen
+
+
+def test_a_shared_run_in_another_order_or_without_time_is_unclear() -> None:
+    for ordered in (run(CODE, BOTH, "passed"), run(1, BOTH, "failed")):
+        assert ordered.cases is not None
+        assert judge_shared(replace(ordered, cases=ordered.cases[::-1]), SHARED, WANTED) is SharedRun.UNCLEAR
+        late = replace(ordered, exit=replace(ordered.exit, cause="timeout"))
+        assert judge_shared(late, SHARED, WANTED) is SharedRun.UNCLEAR
+
+
+def test_their_file_alone_is_not_collected() -> None:
+    at_collection = JunitCase("", "t.test_a_z1", None, "error", "collection failure")
+    other = replace(at_collection, name="t.test_a")
+    for cases, seen in (((at_collection,), SharedRun.UNCLEAR), ((other, at_collection), SharedRun.FAILED)):
+        assert judge_shared(TestRun(Exit(2, "itself", 1.0, 1.0), "", cases), SHARED, WANTED) is seen
+
+
+@pytest.mark.parametrize(("code", "kept"), [(CODE, CODE), (1, None)])
+def test_validation_keeps_an_exit_code_that_it_has_seen(code: int, kept: int | None) -> None:
+    control = judge_control(run(code, BOTH), replace(MADE, exit_code=CODE), WANTED, "z1")
+    assert control.test is not None
+    assert control.test.exit_code == kept
+    assert control.words == "2 tests that must fail"

@@ -59,7 +59,7 @@ def test_every_course_has_its_runs_and_one_cause(
 
 
 def test_no_course_has_more_runs_than_an_attempt_has_time_for() -> None:
-    for matter, results in product((True, False), product("pf", repeat=6)):
+    for matter, results in product((True, False), product("pf", repeat=SCORING_RUNS)):
         assert len(walk("".join(results), others_matter=matter)) <= SCORING_RUNS
 
 

@@ -20,6 +20,7 @@ from trialfleet_repository.languages.must_fail import (
     NoMustFail,
     path_beside,
 )
+from trialfleet_repository.languages.python.exit_code import choose_exit_code, exit_code_hook
 from trialfleet_repository.results.junit import function_id
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -77,14 +78,15 @@ def make_python_file(tests: FailToPass) -> FailingFile:
             if (place := _find(module.body, names)) is None:
                 continue
             copies = _add_copies(place, names[-1], tests.mark)
-            text = ast.unparse(module) + "\n"
+            text = ast.unparse(module) + "\n" + exit_code_hook(tests.mark)
             ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             reason = f"{path} cannot be copied: {type(error).__name__}"
             continue
         new = path_beside(path, tests.mark, ("_tests", "_test"))
         holders = names[:-1]
-        return FailingFile(new, text, tuple("::".join((new, *holders, name)) for name in copies))
+        ids = tuple("::".join((new, *holders, name)) for name in copies)
+        return FailingFile(new, text, ids, choose_exit_code(tests.mark))
     raise NoMustFail(reason)
 
 
