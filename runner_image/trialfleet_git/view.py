@@ -1,6 +1,7 @@
 """A git folder of ours that reads the objects and references of another repository.
 
-git executes what the configuration, the hooks and the attributes of its git folder name. Those of a view are ours."""
+git executes what the configuration, the hooks and the attributes of its git folder name. Those of a view are ours.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ Configuration = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class GitRepository:
-    """A repository of somebody else. `git_dir`: a view of it, the only git folder of it that git may be given; it is
-    there until this process ends. `place`: where it really lies. `work_tree`: the root of the checked-out files,
+    """A repository of somebody else. `git_dir`: a view of it, which is there until this process ends; git is given
+    no other folder of that repository. `place`: where it really lies. `work_tree`: the root of the checked-out files,
     None if bare. `is_partial`: objects may be missing on purpose (`git clone --filter`)."""
 
     git_dir: Path
@@ -71,8 +72,8 @@ _views = _Views()
 
 
 def open_repository_view(folder: Path) -> GitRepository | None:
-    """The repository that `folder` is or lies in: a checkout, a linked work tree, a submodule, a bare one, or a view.
-    None when it lies in none. Raises `UnreadableRepository`."""
+    """The repository that `folder` is or lies in: a checkout, a linked work tree, a submodule, a bare one, or a
+    view. None when it lies in none. Raises `UnreadableRepository`."""
     known = _views.by_folder.get(folder)
     if known is not None:
         return known
