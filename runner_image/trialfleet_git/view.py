@@ -32,8 +32,8 @@ Configuration = list[tuple[str, str]]
 @dataclass(frozen=True)
 class GitRepository:
     """A repository of somebody else. `git_dir`: a view of it, which is there until this process ends; git is given
-    no other folder of that repository. `place`: where it really lies. `work_tree`: the root of the checked-out files,
-    None if bare. `is_partial`: objects may be missing on purpose (`git clone --filter`)."""
+    no other folder of that repository. `place`: where it really lies. `work_tree`: the root of the checked-out
+    files, None if bare. `is_partial`: objects may be missing on purpose (`git clone --filter`)."""
 
     git_dir: Path
     place: RepositoryPlace
@@ -121,7 +121,9 @@ def _links(place: RepositoryPlace, values: dict[str, str]) -> Iterator[tuple[str
         yield path.name, path
     if "extensions.refstorage" in values:
         if place.git_dir != place.common_dir:
-            raise UnreadableRepository(f"{place.git_dir} is a linked work tree of a repository with reftables")
+            raise UnreadableRepository(
+                f"{place.git_dir} is a linked work tree of a repository with reftables: read its main work tree"
+            )
         yield "reftable", place.common_dir / "reftable"
 
 
@@ -130,7 +132,7 @@ def _view_configuration(config: Configuration) -> str:
     values = dict(config)
     form = values.get("extensions.objectformat", "sha1")
     if form not in _EMPTY_TREES or values.get("extensions.refstorage", "files") not in ("files", "reftable"):
-        raise UnreadableRepository("it stores objects or references in a form that is not known")
+        raise UnreadableRepository("the repository stores objects or references in a form that is not known")
     lines = ["[core]", "repositoryformatversion = 1", "bare = true", "useReplaceRefs = false"]
     lines += [
         "[uploadpack]",
@@ -164,6 +166,6 @@ def _parse(config: bytes) -> Configuration:
     ended = subprocess.run(command, input=config, env=environment(), cwd="/", capture_output=True, check=False)
     if ended.returncode != 0:
         words = ended.stderr.decode(errors="replace").strip()
-        raise UnreadableRepository(f"its configuration cannot be read: {words[:300]}")
+        raise UnreadableRepository(f"the repository's configuration cannot be read: {words[:300]}")
     rows = ended.stdout.decode("utf-8", "surrogateescape").split("\0")
     return [(name, value) for name, _, value in (row.partition("\n") for row in rows) if name]

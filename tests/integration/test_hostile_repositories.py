@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.git_programs import concrete, list_settings
+from tests.support.git_programs import COMMANDS, ArmedRepository, ProgramSetting, copy_armed, read_list
 from tests.support.git_repositories import ENV, Made
 from trialfleet_controller.commands.compare import compare
 from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
+from trialfleet_git.discovery import UnreadableRepository
+from trialfleet_git.view import open_repository_view
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.git import locate_repository
 from trialfleet_repository.languages import PYTHON
 from trialfleet_targets.command import targets
 from trialfleet_tasks.commands.init import init
@@ -24,161 +27,107 @@ from trialfleet_tasks.sources.git import with_history
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import load_task_file
 
-SIGNED = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n"
-MUST_START = {"core.fsmonitor", "gpg.program", "diff.external", "filter.<driver>.clean", "core.hooksPath", "hook"}
+STARTED = [setting for setting in read_list() if setting.is_started]
 TASK = """\
 repo: {{url: {url}, environment: {{lock: lock.txt}}}}
-tasks: [{{id: t, pre_fix_commit: {before}, fix_commit: {fix}, test_file: tests/test_cart.py}}]
+tasks:
+  - {{id: t, pre_fix_commit: {before}, fix_commit: {fix}, prompt_source: failing_test,
+     test_file: tests/test_cart.py}}
 """
+Reader = Callable[[ArmedRepository, pytest.MonkeyPatch], None]
 
 
-class Hostile:
-    """A repository whose every setting that may name a program names one that leaves a mark. `also_broken`: those
-    included at which git gives up, so that no git reads this configuration and succeeds."""
-
-    def __init__(self, folder: Path, *, also_broken: bool) -> None:
-        self.made, self.marks, self.programs = Made(folder / "shop"), folder / "marks", folder / "programs"
-        self.marks.mkdir()
-        self.programs.mkdir()
-        made = self.made
-        made.write("CLAUDE.md", "Main.\n")
-        made.write(".gitattributes", "*.py diff=evil filter=evil merge=evil\n")
-        self.before = made.commit("Start", shop__cart="def total():\n    return 0\n")
-        made.write("shop/cart.py", "def total():\n    return 1\n")
-        made.write("tests/test_cart.py", "from shop.cart import total\n\ndef test():\n    assert total() == 1\n")
-        made.git("add", "-A")
-        self.fix = self._sign(made.git("write-tree"))
-        made.write("CLAUDE.md", "Edited.\n")
-        self._arm(also_broken=also_broken)
-
-    def _sign(self, tree: str) -> str:
-        who = "a <a@b> 1700010000 +0000"
-        head = f"tree {tree}\nparent {self.before}\nauthor {who}\ncommitter {who}\n"
-        raw = f"{head}{SIGNED}\nFix the total of a cart\n"
-        path = self.marks.parent / "raw"
-        path.write_text(raw)
-        commit = self.made.git("hash-object", "-t", "commit", "-w", str(path))
-        self.made.git("update-ref", "refs/heads/main", commit)
-        return commit
-
-    def _arm(self, *, also_broken: bool) -> None:
-        git_dir = self.made.folder / ".git"
-        lines = ["[log]\nshowSignature = true\n"]
-        for name, accepted in list_settings().items():
-            if accepted or also_broken:
-                section, _, variable = concrete(name).rpartition(".")
-                head, _, sub = section.partition(".")
-                title = f'[{head} "{sub}"]' if sub else f"[{head}]"
-                lines.append(f"{title}\n{variable} = {self._program(name)}\n")
-        if also_broken:
-            (git_dir / "broken").write_text("[broken\n")
-            lines.append("[include]\npath = broken\n")
-        with (git_dir / "config").open("a") as file:
-            file.writelines(lines)
-        hooks = self._program("core.hooksPath")
-        hooks.unlink()
-        for folder in (hooks, git_dir / "hooks"):
-            folder.mkdir(exist_ok=True)
-            for hook in ("post-checkout", "pre-commit", "post-index-change", "reference-transaction"):
-                (folder / hook).unlink(missing_ok=True)
-                (folder / hook).symlink_to(self._program("hook" if folder != hooks else "core.hooksPath hook"))
-        (git_dir / "info/attributes").write_text("* diff=evil filter=evil\n")
-
-    def _program(self, name: str) -> Path:
-        path = self.programs / name.replace("/", "-").replace(" ", "_")
-        if not path.exists():
-            path.write_text(f'#!/bin/sh\ntouch "{self.marks}/{name}"\n')
-            path.chmod(0o755)
-        return path
-
-    @property
-    def started(self) -> set[str]:
-        return {path.name for path in self.marks.iterdir()}
-
-    def plain_git(self, *words: str) -> int:
-        who = {"GIT_AUTHOR_NAME": "a", "GIT_COMMITTER_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b"}
-        who["GIT_COMMITTER_EMAIL"] = "a@b"
-        return subprocess.run(
-            ("git", *words), cwd=self.made.folder, env=ENV | who, capture_output=True, check=False, timeout=60
-        ).returncode
-
-    def task_file(self, url: str) -> Path:
-        path = self.marks.parent / "tasks.yaml"
-        path.with_name("lock.txt").write_text("")
-        path.write_text(TASK.format(url=url, before=self.before, fix=self.fix))
-        return path
+def write_task_file(armed: ArmedRepository, url: str) -> Path:
+    path = armed.marks.with_name("tasks.yaml")
+    path.with_name("lock.txt").write_text("")
+    path.write_text(TASK.format(url=url, before=armed.before, fix=armed.fix))
+    return path
 
 
-def run_init(hostile: Hostile, _: pytest.MonkeyPatch) -> None:
-    assert CliRunner().invoke(init, [str(hostile.made.folder)], catch_exceptions=False).exit_code == 0
+def run_init(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    assert CliRunner().invoke(init, [str(armed.made.folder)], catch_exceptions=False).exit_code == 0
 
 
-def run_mining(hostile: Hostile, _: pytest.MonkeyPatch) -> None:
-    git_dir = open_repository(hostile.made.folder).git_dir
-    commits = read_commits(git_dir)
-    assert len(candidates(commits, [PYTHON], CandidateRules(), git_dir).chosen) == 1
+def run_mining(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    git_dir = open_repository(armed.made.folder).git_dir
+    assert len(candidates(read_commits(git_dir), [PYTHON], CandidateRules(), git_dir).chosen) == 1
 
 
-def read_task(hostile: Hostile, _: pytest.MonkeyPatch) -> None:
+def read_task(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
     """As `validate` and `run` do: the repository's trees come over a path, a file:// address or a mirror."""
-    folder, cache = hostile.made.folder, Cache.default()
+    folder, cache = armed.made.folder, Cache.default()
     for url, mirrors in (
         (str(folder), {}),
         (f"file://{folder}/.git", {}),
         ("https://e.org/x", {"https://e.org/x": folder}),
     ):
-        trees = materialise(load_task_file(hostile.task_file(url)).tasks[0], cache=cache, mirrors=mirrors)
+        trees = materialise(load_task_file(write_task_file(armed, url)).tasks[0], cache=cache, mirrors=mirrors)
         assert trees.fixed["shop/cart.py"].data == b"def total():\n    return 1\n", "no filter"
-        assert with_history(url, hostile.before, cache=cache, mirrors=mirrors) is not None
+        assert with_history(url, armed.before, cache=cache, mirrors=mirrors) is not None
 
 
-def read_contexts(hostile: Hostile, _: pytest.MonkeyPatch) -> None:
-    assert of_worktree(hostile.made.folder) == {"CLAUDE.md": b"Edited.\n"}
-    assert of_revision(hostile.made.folder, "HEAD~1") == {"CLAUDE.md": b"Main.\n"}
+def read_contexts(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    assert of_worktree(armed.made.folder) == {"CLAUDE.md": b"Edited.\n"}
+    assert of_revision(armed.made.folder, "HEAD~1") == {"CLAUDE.md": b"Main.\n"}
 
 
-def run_compare(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_init(hostile, monkeypatch)
-    monkeypatch.chdir(hostile.made.folder)
-    hostile.task_file("../shop")
-    words = ["HEAD~1..", "--tasks", "../tasks.*"]
-    ended = CliRunner().invoke(compare, words, catch_exceptions=False)
-    assert (ended.exit_code, ended.output) != (0, ""), "it names the campaign that it wrote"
-    assert list(hostile.made.folder.glob("trialfleet/context-*.yaml")), ended.output
+def run_compare(armed: ArmedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_init(armed, monkeypatch)
+    monkeypatch.chdir(armed.made.folder)
+    monkeypatch.setattr("trialfleet_controller.commands.compare._power", lambda _: None)  # reads no repository
+    write_task_file(armed, "./shop")
+    ended = CliRunner().invoke(compare, ["HEAD~1..", "--tasks", "../tasks.yaml"], catch_exceptions=False)
+    assert list(armed.made.folder.glob("trialfleet/compare-*.yaml")), ended.output
 
 
-def run_targets(hostile: Hostile, _: pytest.MonkeyPatch) -> None:
-    asked = ["predict", str(hostile.made.folder), "the total of a cart is wrong", "--json"]
+def run_targets(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    asked = ["predict", str(armed.made.folder), "the total of a cart is wrong", "--json"]
     assert CliRunner().invoke(targets, asked, catch_exceptions=False).exit_code == 0
-    assert CliRunner().invoke(targets, ["evaluate", str(hostile.made.folder)]).exit_code in (0, 2)
 
 
-READERS = (run_init, run_mining, read_task, read_contexts, run_compare, run_targets)
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> ArmedRepository:
+    return ArmedRepository(tmp_path_factory.mktemp("armed") / "template")
 
 
-@pytest.mark.parametrize("also_broken", [False, True])
-@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("also_refused", [False, True], ids=["all settings", "and broken ones"])
+@pytest.mark.parametrize("read", [run_init, run_mining, read_task, read_contexts, run_compare, run_targets])
 def test_nothing_that_a_repository_configures_is_started(
-    read: Callable[[Hostile, pytest.MonkeyPatch], None],
-    also_broken: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    read: Reader, also_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`also_refused`: no git that reads its configuration succeeds."""
     monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
-    hostile = Hostile(tmp_path, also_broken=also_broken)
-    read(hostile, monkeypatch)
-    assert hostile.started == set()
+    armed = ArmedRepository(tmp_path / "armed")
+    armed.arm(setting for setting in read_list() if also_refused or setting.effect != "refused")
+    armed.arm_hooks()
+    if also_refused:
+        armed.break_includes()
+        assert armed.run_plain_git("log") == 128, "the control"
+    read(armed, monkeypatch)
+    assert armed.started == set()
 
 
-def test_plain_git_starts_what_such_a_repository_configures(tmp_path: Path) -> None:
-    hostile = Hostile(tmp_path, also_broken=False)
-    for command in (("log", "-p"), ("diff",), ("add", "-A"), ("status",), ("commit", "-m", "x")):
-        hostile.plain_git(*command)
-    assert hostile.started >= MUST_START - {"hook"}
+@pytest.mark.parametrize("setting", STARTED, ids=lambda setting: setting.name)
+def test_plain_git_starts_what_a_repository_configures(
+    setting: ProgramSetting, template: ArmedRepository, tmp_path: Path
+) -> None:
+    armed = copy_armed(template, tmp_path / "copy", setting)
+    armed.run_plain_git(*COMMANDS[setting.effect])
+    assert armed.started == {setting.name}
 
 
-def test_plain_git_cannot_read_what_is_broken(tmp_path: Path) -> None:
-    assert Hostile(tmp_path, also_broken=True).plain_git("log") == 128
+def test_plain_git_starts_hooks(template: ArmedRepository, tmp_path: Path) -> None:
+    armed = copy_armed(template, tmp_path / "copy", ProgramSetting("user.name", "accepted"))
+    armed.arm_hooks()
+    armed.run_plain_git("add", "-A")
+    assert armed.started == {"hook"}
+
+
+def test_the_list_has_the_settings_that_start_programs() -> None:
+    """The script found each of these by itself."""
+    known = "core.fsmonitor gpg.program diff.external core.sshCommand filter.<driver>.clean diff.<driver>.textconv"
+    assert {*known.split()} <= {setting.name for setting in STARTED}
+    assert len(read_list()) > 150
 
 
 def test_init_writes_into_the_repository_whatever_its_work_tree_is_called(tmp_path: Path) -> None:
@@ -188,7 +137,65 @@ def test_init_writes_into_the_repository_whatever_its_work_tree_is_called(tmp_pa
     made.git("config", "core.worktree", str(elsewhere))
     assert made.git("rev-parse", "--show-toplevel") == str(elsewhere), "the control"
     assert CliRunner().invoke(init, [str(made.folder)], catch_exceptions=False).exit_code == 0
+    assert (made.folder / "trialfleet/campaign.yaml").exists()
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["shallow", "bare", "sha256", "packed", "split index", "detached", "submodule"])
+def test_every_kind_of_repository_is_read(kind: str, tmp_path: Path) -> None:
+    made = Made(tmp_path / "made", digests="sha256" if kind == "sha256" else "sha1")
+    made.write("CLAUDE.md", "Main.\n")
+    made.commit("Start", shop__cart="x = 1\n")
+    commit = made.commit("Next", shop__cart="x = 2\n")
+    folder = made.folder
+    if kind in ("shallow", "bare"):
+        folder = tmp_path / "clone"
+        options = ("--depth=1",) if kind == "shallow" else ("--bare",)
+        made.git("clone", "-q", *options, f"file://{made.folder}", str(folder))
+    if kind == "packed":
+        made.git("gc", "-q")
+    if kind == "split index":
+        made.git("update-index", "--split-index")
+    if kind == "detached":
+        made.git("checkout", "-q", "--detach", "HEAD")
+        made.git("branch", "-q", "-D", "main")
+    if kind == "submodule":
+        outer = Made(tmp_path / "outer")
+        outer.git("submodule", "--quiet", "add", str(made.folder), "inner")
+        folder = outer.folder / "inner"
+    repository = locate_repository(folder)
+    assert resolve(repository.git_dir, "HEAD") == commit
+    assert len(read_commits(repository.git_dir)) == (0 if kind == "shallow" else 1), "commits with a parent"
+    assert repository.shallow == (kind == "shallow")
+    assert of_revision(folder, "HEAD") == {"CLAUDE.md": b"Main.\n"}
+    if kind == "bare":
+        assert repository.work_tree is None
+    else:
+        assert of_worktree(folder) == {"CLAUDE.md": b"Main.\n"}
+
+
+def test_a_view_reads_reftables(tmp_path: Path) -> None:
+    """Git 2.45 and newer reads references there; the view names their form and leads to them."""
+    made = Made(tmp_path / "shop")
+    made.commit("Start", shop__cart="x = 1\n")
+    linked = tmp_path / "linked"
+    made.git("worktree", "add", "-q", str(linked))
+    made.git("config", "core.repositoryFormatVersion", "1")
+    made.git("config", "extensions.refStorage", "reftable")
+    view = open_repository_view(made.folder)
+    assert view is not None
+    assert "refStorage = reftable" in (view.git_dir / "config").read_text()
+    assert (view.git_dir / "reftable").readlink() == made.folder / ".git/reftable"
+    with pytest.raises(UnreadableRepository, match="read its main work tree"):
+        open_repository_view(linked)
+
+
+@pytest.mark.parametrize(("name", "value"), [("objectFormat", "md5"), ("refStorage", "files://elsewhere")])
+def test_a_form_of_storage_that_is_not_known_is_refused(name: str, value: str, tmp_path: Path) -> None:
+    made = Made(tmp_path / "shop")
+    made.git("config", f"extensions.{name}", value)
+    with pytest.raises(UnreadableRepository, match="in a form that is not known"):
+        open_repository_view(made.folder)
 
 
 def test_no_object_replaces_another(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.interpreters import uv_program
-from trialfleet_repository.environments.package_index import ca_file, find_links, index_url, without_login
+from trialfleet_repository.environments.package_index import ca_file, find_links, index_url
+from trialfleet_repository.languages.registry import without_login
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.host import give_back
 from trialfleet_sandbox.interpreter import base_variables, program_mounts

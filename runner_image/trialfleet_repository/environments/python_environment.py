@@ -15,6 +15,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import uv_program
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_repository.cache import scratch, uv_folders
+from trialfleet_repository.environments.lock_requirements import read_requirements
 from trialfleet_repository.trees import TreeEntry, write_folder
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
@@ -137,7 +138,7 @@ def _install(folder: Path, python: Path, lock: bytes) -> None:
 
     uv, env = uv_program(), uv_variables()
     requirements = folder.parent / "requirements.txt"
-    requirements.write_bytes(lock)
+    requirements.write_bytes(read_requirements(lock))
     venv = ("venv", "--quiet", "--relocatable", "--allow-existing", "--python", str(python), str(folder))
     _must(*_run((uv, *venv), env, cwd=folder.parent), "cannot make an environment")
     if lock.strip():

@@ -84,9 +84,9 @@ def open_repository(folder: Path) -> GitRepository:
     """The repository of a work tree, or a bare clone. Raises `OperatorError` where there is no whole history."""
     try:
         repository = locate_repository(folder)
-    except GitError:
+    except GitError as error:
         raise OperatorError(
-            "this is not a git repository", where=str(folder), hint="name a clone of the repository"
+            f"this is not a git repository: {error}", where=str(folder), hint="name a clone of the repository"
         ) from None
     if repository.shallow:
         raise OperatorError(

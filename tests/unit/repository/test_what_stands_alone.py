@@ -1,5 +1,5 @@
-"""`trialfleet_targets` imports nothing of ours but `trialfleet_git`, so it finds the cache folder by itself; it is the
-same folder."""
+"""`trialfleet_targets` imports nothing of ours but `trialfleet_git`, so it finds the cache folder by itself; it is
+the same folder."""
 
 from __future__ import annotations
 
