@@ -101,7 +101,8 @@ def test_a_repository_does_not_choose_the_registry_of_a_fetch(current_folder: Pa
     tree = pack(
         {".npmrc": TreeEntry(CONFIGURATION[".npmrc"].format(THEIRS).encode()), "package.json": TreeEntry(b"{}")}
     )
-    ask = "npm config get registry > {environment}/registry; env > {environment}/variables; unset npm_config_registry;"
+    ask = "npm config get registry > {environment}/registry; env > {environment}/variables;"
+    ask += " unset npm_config_registry;"
     tools = {name: find_tool(name)[1] for name in ("node", "npm")}
     built = build(reference(f"{ask} npm config get registry > {{environment}}/control", tools=tools), tree,
                   cache=Cache(tmp_path / "environments"))  # fmt: skip
