@@ -86,7 +86,12 @@ def _run(
     ended = sandbox.run(
         Job(
             argv=tuple(argv),
-            env=base_variables(str(prefix), seen) | _variables() | variables | {"UV_CACHE_DIR": f"{seen}/cache"},
+            env={
+                **base_variables(str(prefix), seen),
+                **_variables(),
+                **variables,
+                "UV_CACHE_DIR": f"{seen}/cache",
+            },
             cwd=seen,
             mounts=mounts,
             stdout=place / "stdout",
