@@ -134,6 +134,7 @@ def _view_configuration(config: Configuration) -> str:
     if form not in _EMPTY_TREES or values.get("extensions.refstorage", "files") not in ("files", "reftable"):
         raise UnreadableRepository("the repository stores objects or references in a form that is not known")
     lines = ["[core]", "repositoryformatversion = 1", "bare = true", "useReplaceRefs = false"]
+    lines += ["commitGraph = false"]  # here too: the server of a fetch gets none of our variables
     lines += [
         "[uploadpack]",
         "allowAnySHA1InWant = true",
