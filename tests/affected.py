@@ -24,6 +24,7 @@ import grimp
 ROOT = Path(__file__).parents[1]
 SOURCES = {
     "runner_image": (
+        "trialfleet_git",
         "trialfleet_ledger",
         "trialfleet_sandbox",
         "trialfleet_repository",

@@ -114,6 +114,7 @@ def _ask(program: str) -> Interpreter | None:
     try:
         ended = subprocess.run(
             (program, "-I", "-S", "-c", _ASK),
+            cwd="/",
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_git.discovery import UnreadableRepository
+from trialfleet_git.environment import environment
+from trialfleet_git.view import GitRepository, open_repository_view, source_folder
 from trialfleet_ledger.errors import OperatorError, ProgramError
 
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
-    "core.autocrlf=false",
-    "core.symlinks=true",
-    "core.quotePath=true",
-    "core.pager=cat",
-    "log.showSignature=false",
-    "i18n.logOutputEncoding=UTF-8",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "safe.directory=*",
-    "init.defaultBranch=main",
-    "credential.helper=",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "transfer.fsckObjects=false",
-    "uploadpack.allowAnySHA1InWant=true",
-)
-_KEPT = ("PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK")
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_INSTALL = "install git 2.30 or newer"
 
 
 class GitError(ProgramError):
@@ -41,49 +20,6 @@ class GitError(ProgramError):
 
 class TooLarge(GitError):
     """The objects are there, and more or larger than the caller takes."""
-
-
-@dataclass(frozen=True)
-class GitRepository:
-    """Where git keeps a repository. `git_dir`: HEAD and index, which each linked work tree has for itself.
-    `common_dir`: objects, branches and tags. `work_tree`: the root of the checked-out files, None if bare."""
-
-    git_dir: Path
-    common_dir: Path
-    work_tree: Path | None
-
-    @property
-    def root(self) -> Path:
-        """The work tree; of a bare repository, its own folder."""
-        return self.work_tree or self.git_dir
-
-    @property
-    def shallow(self) -> bool:
-        return (self.common_dir / "shallow").exists()
-
-
-def environment(extra: Mapping[str, str] | None = None, *, protocols: str = "") -> dict[str, str]:
-    """Variables for git: no configuration of the machine or the user, no prompt, no lazy download, only the
-    named protocols (colon-separated; none by default)."""
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    kept |= {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
-    fixed = {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_ALLOW_PROTOCOL": protocols or "none",
-        "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
-        "LC_ALL": "C.UTF-8",
-    }
-    for index, setting in enumerate(_SETTINGS):
-        key, _, value = setting.partition("=")
-        fixed[f"GIT_CONFIG_KEY_{index}"], fixed[f"GIT_CONFIG_VALUE_{index}"] = key, value
-    return {**kept, **fixed, **(extra or {})}
 
 
 def git(
@@ -95,7 +31,11 @@ def git(
     protocols: str = "",
     timeout_s: float = 600,
 ) -> bytes:
-    """Standard output of `git <args>`. Raises `GitError` when it fails or takes longer than `timeout_s`."""
+    """Standard output of `git <args>`. Raises `GitError` when it fails or takes longer than `timeout_s`.
+
+    `git_dir`: a git folder of ours, or the view of another repository (`locate_repository`): git executes what its
+    configuration says.
+    """
     where = ("--git-dir", str(git_dir)) if git_dir is not None else ()
     try:
         ended = subprocess.run(
@@ -108,13 +48,17 @@ def git(
             check=False,
         )
     except FileNotFoundError:
-        raise OperatorError("git is not installed", hint="install git 2.30 or newer") from None
+        raise OperatorError("git is not installed", hint=_INSTALL) from None
     except subprocess.TimeoutExpired:
         raise GitError(f"git {_subcommand(args)} took longer than {timeout_s:.0f} s") from None
     if ended.returncode != 0:
-        words = ended.stderr.decode(errors="replace").strip()[-2000:]
+        words = _name_source(ended.stderr.decode(errors="replace").strip()[-2000:], git_dir)
         raise GitError(f"git {_subcommand(args)}: {words or f'exit {ended.returncode}'}")
     return ended.stdout
+
+
+def _name_source(words: str, git_dir: Path | None) -> str:
+    return words if git_dir is None else words.replace(str(git_dir), str(source_folder(git_dir)))
 
 
 def _subcommand(args: Sequence[str]) -> str:
@@ -128,16 +72,16 @@ def _subcommand(args: Sequence[str]) -> str:
 
 def locate_repository(folder: Path) -> GitRepository:
     """The repository that `folder` is or lies in: a checkout, a linked work tree, a submodule, or a bare one.
-    Raises `GitError` when it lies in none."""
-    start = folder.resolve()
-
-    def ask(*words: str) -> Path:
-        return Path(os.fsdecode(git(("-C", str(start), "rev-parse", *words)).removesuffix(b"\n")))
-
-    git_dir = ask("--absolute-git-dir")
-    common_dir = (start / ask("--git-common-dir")).resolve()
-    is_checked_out = ask("--is-inside-work-tree") == Path("true")
-    return GitRepository(git_dir, common_dir, ask("--show-toplevel") if is_checked_out else None)
+    Raises `GitError` when it lies in none, and for one that cannot be read."""
+    try:
+        repository = open_repository_view(folder)
+    except UnreadableRepository as error:
+        raise GitError(str(error)) from None
+    except FileNotFoundError:
+        raise OperatorError("git is not installed", hint=_INSTALL) from None
+    if repository is None:
+        raise GitError(f"{folder} is not a git repository")
+    return repository
 
 
 def read_blobs(git_dir: Path, names: Iterable[bytes], *, limit: int) -> dict[bytes, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
@@ -13,46 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from trialfleet_git.discovery import UnreadableRepository
+from trialfleet_git.environment import environment
+from trialfleet_git.view import GitRepository, open_repository_view, source_folder
 from trialfleet_targets.errors import TargetsError
 
-# A repository's own configuration is read by git and may be hostile: what could start a program is overruled here.
-# Textconv, external diffs and renames are ruled out by options where a diff is asked for.
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.attributesFile=/dev/null",
-    "core.pager=cat",
-    "core.quotePath=false",
-    "log.showSignature=false",
-    "gpg.program=false",
-    "gpg.ssh.program=false",
-    "gpg.x509.program=false",
-    "diff.orderFile=/dev/null",
-    "diff.external=",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "credential.helper=",
-    "submodule.recurse=false",
-    "safe.directory=*",
-)
-_KEPT = ("PATH", "TMPDIR")
-_ENVIRONMENT = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "true",
-    "GIT_NO_LAZY_FETCH": "1",  # git 2.45; before that no protocol at all is allowed, which comes to the same
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": "/dev/null",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "HOME": "/",
-    "LC_ALL": "C.UTF-8",
-    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
-    **{f"GIT_CONFIG_KEY_{at}": one.partition("=")[0] for at, one in enumerate(_SETTINGS)},
-    **{f"GIT_CONFIG_VALUE_{at}": one.partition("=")[2] for at, one in enumerate(_SETTINGS)},
-}
 TIMEOUT_S = 300.0
 _WORDS = 500
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -63,6 +27,9 @@ class RepositoryError(TargetsError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, hint="see `git fsck` in the repository")
+
+
+_GIT_IS_MISSING = TargetsError("git is not installed", hint="install git 2.30 or newer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +51,10 @@ class GitTreeEntry:
 
 @dataclass(frozen=True)
 class Repository:
-    """`folder`: as the operator named it. `git_dir`: where the objects are."""
+    """`folder`: as the operator named it. `source`: the repository, which git reads through a view."""
 
     folder: Path
-    git_dir: Path
+    source: GitRepository
 
     @classmethod
     def open(cls, folder: Path | str) -> Repository:
@@ -100,18 +67,26 @@ class Repository:
             what = "is not a folder" if where.exists() else "does not exist"
             raise TargetsError(what, where=printable(str(folder)), hint="name the folder of a git repository")
         try:
-            found = _run(("rev-parse", "--absolute-git-dir"), cwd=where.absolute())
-        except RepositoryError as error:
-            if where.joinpath(".git").exists() or where.joinpath("HEAD").exists():
-                raise TargetsError(
-                    f"git cannot read it: {error}", where=printable(str(folder)), hint="see `git status` there"
-                ) from None
+            source = open_repository_view(where.absolute())
+        except UnreadableRepository as error:
+            raise TargetsError(
+                f"git cannot read it: {printable(str(error))}",
+                where=printable(str(folder)),
+                hint="see `git status` there",
+            ) from None
+        except FileNotFoundError:
+            raise _GIT_IS_MISSING from None
+        if source is None:
             raise TargetsError(
                 "is not a git repository",
                 where=printable(str(folder)),
                 hint="name a checkout or a bare repository; `git init` and one commit make one",
-            ) from None
-        return cls(where, Path(os.fsdecode(found.rstrip(b"\n"))))
+            )
+        return cls(where, source)
+
+    @property
+    def git_dir(self) -> Path:
+        return self.source.git_dir
 
     @property
     def name(self) -> str:
@@ -119,7 +94,7 @@ class Repository:
 
     def git(self, *args: str, stdin: bytes = b"", timeout_s: float = TIMEOUT_S) -> bytes:
         """Standard output of `git <args>` on this repository. Raises `RepositoryError`."""
-        return _run(("--git-dir", str(self.git_dir), *args), cwd=Path("/"), stdin=stdin, timeout_s=timeout_s)
+        return _run(self.git_dir, args, stdin=stdin, timeout_s=timeout_s)
 
     def resolve(self, at: str | None = None) -> str:
         """The commit that `at` (a commit, branch, tag or any of git's revisions; default: HEAD) stands for.
@@ -149,16 +124,15 @@ class Repository:
 
     @cached_property
     def shallow(self) -> bool:
-        return self.git("rev-parse", "--is-shallow-repository").strip() == b"true"
+        return self.source.shallow
 
     @cached_property
     def shallow_ends(self) -> frozenset[str]:
         """The commits at which a shallow clone ends: their parents are not there."""
         if not self.shallow:
             return frozenset()
-        named = self.git("rev-parse", "--git-path", "shallow").rstrip(b"\n")
         try:
-            return frozenset(Path("/", os.fsdecode(named)).read_text("ascii").split())
+            return frozenset((self.git_dir / "shallow").read_text("ascii").split())
         except (OSError, UnicodeDecodeError) as error:
             raise RepositoryError(f"where the shallow clone ends cannot be read: {error}") from None
 
@@ -167,13 +141,10 @@ class Repository:
         """What of the same commit differs between clones: where this one's history ends."""
         return " ".join(sorted(self.shallow_ends))
 
-    @cached_property
+    @property
     def partial(self) -> bool:
         """Whether objects may be missing on purpose (`git clone --filter`)."""
-        try:
-            return bool(self.git("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$"))
-        except RepositoryError:
-            return False
+        return self.source.is_partial
 
     def tree(self, commit: str) -> list[GitTreeEntry]:
         """Every file, link and submodule of a commit, in the order of their paths' bytes."""
@@ -206,7 +177,7 @@ class Repository:
             asked.seek(0)
             with subprocess.Popen(
                 ("git", "--git-dir", str(self.git_dir), "cat-file", "--batch"),
-                stdin=asked, stdout=subprocess.PIPE, stderr=complaints, env=_environment(), cwd="/",
+                stdin=asked, stdout=subprocess.PIPE, stderr=complaints, env=environment(), cwd="/",
             ) as process:  # fmt: skip
                 assert process.stdout is not None
                 try:
@@ -253,24 +224,21 @@ def _looks_like_revision(asked: str) -> bool:
     return bool(asked) and not asked.startswith(("-", "^")) and "\0" not in asked and len(asked) <= 1000
 
 
-def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | _ENVIRONMENT
-
-
-def _run(args: Sequence[str], *, cwd: Path, stdin: bytes = b"", timeout_s: float = TIMEOUT_S) -> bytes:
+def _run(git_dir: Path, args: Sequence[str], *, stdin: bytes, timeout_s: float) -> bytes:
     try:
         ended = subprocess.run(
-            ("git", *args), input=stdin, capture_output=True, env=_environment(), cwd=cwd, timeout=timeout_s,
-            check=False,
+            ("git", "--git-dir", str(git_dir), *args),
+            input=stdin, capture_output=True, env=environment(), cwd="/", timeout=timeout_s, check=False,
         )  # fmt: skip
     except FileNotFoundError:
-        raise TargetsError("git is not installed", hint="install git 2.30 or newer") from None
+        raise _GIT_IS_MISSING from None
     except PermissionError as error:
         raise RepositoryError(printable(str(error))) from None
     except subprocess.TimeoutExpired:
         raise RepositoryError(f"git took longer than {timeout_s:.0f} s") from None
     if ended.returncode != 0:
-        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        text = ended.stderr.decode(errors="replace").replace(str(git_dir), str(source_folder(git_dir)))
+        lines = text.strip().splitlines()
         words = printable("\n".join(line for line in lines if not line.startswith("hint:")))
         raise RepositoryError(words or f"git ended with {ended.returncode}")
     return ended.stdout

@@ -11,6 +11,7 @@ import networkx
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
+    "runner_image/trialfleet_git",
     "runner_image/trialfleet_ledger",
     "runner_image/trialfleet_sandbox",
     "runner_image/trialfleet_repository",

@@ -139,6 +139,7 @@ def test_bytecode_is_there_for_all_that_is_imported(image: dict[str, Any]) -> No
 
 def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dict[str, Any]) -> None:
     assert runner["packages"] == [
+        "trialfleet_git",
         "trialfleet_ledger",
         "trialfleet_repository",
         "trialfleet_runner",

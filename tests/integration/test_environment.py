@@ -204,6 +204,33 @@ def test_set_up_commands_run_in_it_and_are_recorded(tmp_path: Path, index: Index
         built(task_environment(setup=(("python", "-c", "raise SystemExit(3)"),)), index.lock("dep"), tmp_path)
 
 
+LOOK = """
+import json, os, pathlib, sys
+secret, out = sys.argv[1:]
+seen = {"secret": os.path.exists(secret),
+        "home": os.environ["HOME"], "cwd": os.listdir("."), "key": "A_KEY" in os.environ}
+pathlib.Path(sys.prefix, "seen.json").write_text(json.dumps(seen))
+try:
+    pathlib.Path(out).write_text("x")
+except OSError:
+    pass
+"""
+
+
+def test_set_up_commands_run_in_the_sandbox(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task file of a stranger names them."""
+    (tmp_path / "secret").write_text("s")
+    monkeypatch.setenv("A_KEY", "k")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = ("python", "-c", LOOK, str(tmp_path / "secret"), str(tmp_path / "out"))
+    environment = built(task_environment(setup=(command,)), index.lock("dep"), tmp_path)
+    seen = json.loads((environment / "seen.json").read_text())
+    assert (seen["secret"], seen["key"], seen["home"] == str(tmp_path)) == (False, False, False)
+    assert not (tmp_path / "out").exists()
+    subprocess.run((python_of(environment), *command[1:]), cwd="/", check=True)
+    assert (tmp_path / "out").exists(), "the control: outside it is written"
+
+
 def test_the_digest_covers_what_the_environment_depends_on() -> None:
     python = Interpreter(Path("/usr/bin/python"), "3.11.7")
     refs = {

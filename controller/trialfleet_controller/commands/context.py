@@ -141,6 +141,7 @@ def _author_agent(
 ) -> AuthorAgent | None:
     """The author; None for the outline. Raises `OperatorError` if it cannot write or is not installed."""
     from trialfleet_controller.authoring.writer import AuthorAgent
+    from trialfleet_controller.planning.repository_programs import refuse_repository_program
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_runner.agents.registry import agent
@@ -150,6 +151,7 @@ def _author_agent(
         return None
     if author.endswith((".yaml", ".yml")):
         asked = yamlfile.load(Path(author), AgentSpec)
+        refuse_repository_program(asked, named_in=Path(author).absolute().parent)
     else:
         asked = AgentSpec(kind=author, max_turns=max_turns, timeout_s=timeout_s)
     if asked.kind not in _WRITERS:

@@ -22,6 +22,7 @@ from trialfleet_controller.dispatch.shards import Ending, Lease
 from trialfleet_controller.hosting.place import Hosts, place
 from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
+from trialfleet_controller.planning.repository_programs import refuse_repository_program
 from trialfleet_controller.status.progress import view
 from trialfleet_ledger.amendments import most_reps
 from trialfleet_ledger.campaign_spec import StoreSpec
@@ -46,6 +47,7 @@ def check_drift(plan: Plan) -> None:
     """Raises `OperatorError` if an agent of this machine is not the planned one, or lacks its model's key."""
     planned = {own.digest: own for own in plan.agents.values()}
     for own in planned.values():
+        refuse_repository_program(own.spec)
         found = agent(own.spec.kind).identify(own.spec)
         if found.digest != own.digest:
             raise OperatorError(

@@ -27,6 +27,7 @@ _FILES = (
     *(f"requirements/{file}" for file in ("omit.py", "runner.omitted.tsv", "controller.omitted.tsv")),
 )
 _PACKAGES = (
+    "runner_image/trialfleet_git",
     "runner_image/trialfleet_ledger",
     "runner_image/trialfleet_sandbox",
     "runner_image/trialfleet_repository",

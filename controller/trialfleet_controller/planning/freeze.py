@@ -25,6 +25,7 @@ from trialfleet_controller.planning.predicted_targets import (
     require,
     told,
 )
+from trialfleet_controller.planning.repository_programs import refuse_repository_program
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
@@ -44,9 +45,10 @@ from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
+from trialfleet_tasks.validate.confinement import refuse_unconfined
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.room import full_disk_named
-from trialfleet_tasks.validate.task import validate_task
+from trialfleet_tasks.validate.task import load, validate_task
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def identified(file: CampaignFile) -> dict[str, Identity]:
 def identified_agent(file: CampaignFile, asked: AgentSpec) -> Identity:
     """One of them."""
     try:
+        refuse_repository_program(asked, named_in=file.folder)
         return agent(asked.kind).identify(asked)
     except OperatorError as error:
         raise OperatorError(error.message, where=file.where_agent(asked, error.where), hint=error.hint) from None
@@ -273,6 +276,9 @@ def _planned(
     shop.say(f"{count} {task.id}")
     with full_disk_named(shop.cache.root):
         prepared = prepare_inputs(task, cache=shop.cache, mirrors=shop.mirrors, sandbox=shop.sandbox)
+    if load(prepared.digest, 1, cache=shop.cache, objects=shop.objects) is None:
+        permit = f"run `trialfleet validate --no-sandbox {task.file}` first,"
+        refuse_unconfined(task, shop.sandbox, permit=permit)
     validation = validate_task(
         task,
         repeats=1,

@@ -94,11 +94,12 @@ def of_revision(repository: Path, revision: str) -> dict[str, bytes]:
 
 def of_worktree(folder: Path) -> dict[str, bytes]:
     """Of the repository's files as they are now: uncommitted changes and new files that are not ignored too."""
-    top = locate_repository(folder).work_tree
+    repository = locate_repository(folder)
+    top = repository.work_tree
     if top is None:
         raise GitError(f"{folder} is a bare repository, without a working tree")
-    listing = ("-C", str(top), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    named = git(listing).split(b"\0")
+    listing = ("--work-tree", str(top), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    named = git(listing, git_dir=repository.git_dir).split(b"\0")
     paths = sorted({os.fsdecode(path) for path in named if path})
     there = [path for path in paths if os.path.lexists(top / path)]  # removed and not yet committed
     links = {path: str((top / path).readlink()) for path in there if (top / path).is_symlink()}

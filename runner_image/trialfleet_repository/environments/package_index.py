@@ -208,14 +208,6 @@ def _get(url: str, limit: int, *, where: str, accept: str = "*/*") -> tuple[byte
     return body, kind, final
 
 
-def without_login(url: str) -> str:
-    """
-    >>> without_login("https://ann:secret@index.example/simple")
-    'https://index.example/simple'
-    """
-    return _with_login(url)[0]
-
-
 def _with_login(url: str) -> tuple[str, dict[str, str]]:
     """The url without its user and password, and the header that carries them."""
     parts = urlsplit(url)

@@ -1,15 +1,17 @@
-"""Builds Python packages that have no wheel, which runs their code: in the sandbox, with a network, an empty HOME
-and an empty cache. Of the caller's variables it gets only those that name the index, proxies and certificates."""
+"""Runs the foreign code of which a Python environment is made: builds of packages without a wheel, and the set-up
+commands of a task file. In the sandbox, with a network, an empty HOME and an empty cache. Of the caller's
+variables it gets only those that name the index, proxies and certificates."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.interpreters import uv_program
-from trialfleet_repository.environments.package_index import ca_file, find_links, index_url, without_login
+from trialfleet_repository.environments.package_index import ca_file, find_links, index_url
+from trialfleet_repository.languages.registry import without_login
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.host import give_back
 from trialfleet_sandbox.interpreter import base_variables, program_mounts
@@ -22,8 +24,8 @@ _REFUSED = ("--no-build", "no usable wheels", "building source distributions is 
 
 
 @dataclass(frozen=True)
-class UvAnswer:
-    """`errors`: the end of what it wrote to stderr."""
+class BuildAnswer:
+    """`errors`: the end of what it wrote to stderr; 124 stands for a program that was ended."""
 
     code: int
     output: bytes
@@ -43,25 +45,53 @@ def building_uv(
     reads: Sequence[Path] = (),
     writes: Sequence[Path] = (),
     stdin: bytes = b"",
-) -> UvAnswer:
+) -> BuildAnswer:
     """Run uv with these arguments. `place`: an empty folder of the caller's. `python`: builds. `reads`, `writes`:
     what it sees of the host, at the same paths. A login in the index's URL is left out."""
-    sandbox, uv, tools, home = choose(), Path(uv_program()).resolve(), place / "tools", place / "home"
+    uv, tools = Path(uv_program()).resolve(), place / "tools"
     (tools / "bin").mkdir(parents=True)
     (tools / "bin" / "python").symlink_to(python)
+    return _run(tools, (str(uv), *arguments), place, {}, reads=(uv, tools, *reads), writes=writes, stdin=stdin)
+
+
+def run_setup_command(argv: Sequence[str], environment: Path, place: Path) -> BuildAnswer:
+    """Run a program in an empty folder, with the environment, which it may write, first on PATH. `place`: an empty
+    folder of the caller's."""
+    uv, program = Path(uv_program()).resolve(), environment / "bin" / argv[0]
+    found = (str(program) if program.exists() else argv[0], *argv[1:])
+    return _run(environment, found, place, {"VIRTUAL_ENV": str(environment)}, reads=(uv,), writes=(environment,))
+
+
+def _run(
+    prefix: Path,
+    argv: Sequence[str],
+    place: Path,
+    variables: Mapping[str, str],
+    *,
+    reads: Sequence[Path],
+    writes: Sequence[Path],
+    stdin: bytes = b"",
+) -> BuildAnswer:
+    """`prefix`: its programs are first on PATH."""
+    sandbox, home = choose(), place / "home"
     (home / "tmp").mkdir(parents=True)
-    shown = (uv, tools, *reads, *_local())
+    shown = (*reads, *_local())
     mounts = (
         placed(sandbox, home, _HOME, writable=True),
         *(Mount(path, str(path)) for path in dict.fromkeys(shown)),
         *(Mount(path, str(path), writable=True) for path in writes),
-        *program_mounts(tools),
+        *program_mounts(prefix),
     )
     seen = inside(home, mounts)
     ended = sandbox.run(
         Job(
-            argv=(str(uv), *arguments),
-            env=base_variables(str(tools), seen) | _variables() | {"UV_CACHE_DIR": f"{seen}/cache"},
+            argv=tuple(argv),
+            env={
+                **base_variables(str(prefix), seen),
+                **_variables(),
+                **variables,
+                "UV_CACHE_DIR": f"{seen}/cache",
+            },
             cwd=seen,
             mounts=mounts,
             stdout=place / "stdout",
@@ -76,7 +106,7 @@ def building_uv(
         for path in writes:
             give_back(path)
     errors = (place / "stderr").read_bytes()[-(2**20) :].decode(errors="replace")
-    return UvAnswer(ended.code if ended.cause == "itself" else 124, (place / "stdout").read_bytes(), errors)
+    return BuildAnswer(ended.code if ended.cause == "itself" else 124, (place / "stdout").read_bytes(), errors)
 
 
 def _local() -> Iterator[Path]:

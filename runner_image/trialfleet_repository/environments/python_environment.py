@@ -15,6 +15,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import uv_program
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_repository.cache import scratch, uv_folders
+from trialfleet_repository.environments.lock_requirements import read_requirements
 from trialfleet_repository.trees import TreeEntry, write_folder
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
@@ -100,7 +101,10 @@ def _run(argv: tuple[str, ...], env: Mapping[str, str], *, cwd: Path) -> tuple[i
     return ended.returncode, ended.stdout.decode(errors="replace")
 
 
-def _network_variables() -> dict[str, str]:
+def uv_variables() -> dict[str, str]:
+    """Of a uv that runs no package's code: it gets what logs in to the index."""
+    from trialfleet_repository.environments.package_index import ca_file, find_links, index_url
+
     names = (
         "PATH",
         "HOME",
@@ -117,23 +121,15 @@ def _network_variables() -> dict[str, str]:
         for name, value in os.environ.items()
         if name in names or name.lower().endswith("_proxy") or name.startswith("UV_INDEX_")
     }
-    from trialfleet_repository.environments.package_index import ca_file
-
-    trusted = ca_file()
-    return kept | uv_folders() | ({"SSL_CERT_FILE": trusted} if trusted else {})
-
-
-def uv_variables() -> dict[str, str]:
-    """Of a uv that runs no package's code: it gets what logs in to the index."""
-    from trialfleet_repository.environments.package_index import find_links, index_url
-
-    variables = _network_variables() | {
-        "UV_DEFAULT_INDEX": index_url(),
-        "UV_NO_CONFIG": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
+    fixed = {"UV_DEFAULT_INDEX": index_url(), "UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    links, trusted = find_links(), ca_file()
+    return {
+        **kept,
+        **uv_folders(),
+        **fixed,
+        **({"SSL_CERT_FILE": trusted} if trusted else {}),
+        **({"UV_FIND_LINKS": ",".join(links)} if links else {}),
     }
-    links = find_links()
-    return variables | {"UV_FIND_LINKS": ",".join(links)} if links else variables
 
 
 def _install(folder: Path, python: Path, lock: bytes) -> None:
@@ -142,7 +138,7 @@ def _install(folder: Path, python: Path, lock: bytes) -> None:
 
     uv, env = uv_program(), uv_variables()
     requirements = folder.parent / "requirements.txt"
-    requirements.write_bytes(lock)
+    requirements.write_bytes(read_requirements(lock))
     venv = ("venv", "--quiet", "--relocatable", "--allow-existing", "--python", str(python), str(folder))
     _must(*_run((uv, *venv), env, cwd=folder.parent), "cannot make an environment")
     if lock.strip():
@@ -182,18 +178,16 @@ def site_packages(environment: Path) -> Path:
 
 
 def _set_up(folder: Path, commands: tuple[tuple[str, ...], ...]) -> None:
-    """Run set-up commands, argv only, with the environment first on PATH; their output is kept next to it."""
+    """Run set-up commands in the sandbox, argv only, with the environment first on PATH; their output is kept next
+    to it."""
+    from trialfleet_repository.environments import python_builds
+
     log = folder / SETUP_LOG
-    env = _network_variables()
-    path = f"{folder / 'bin'}:{env.get('PATH', '/usr/bin:/bin')}"
     for argv in commands:
         started = time.monotonic()
-        program = folder / "bin" / argv[0]
-        code, output = _run(
-            (str(program) if program.exists() else argv[0], *argv[1:]),
-            env | {"PATH": path, "VIRTUAL_ENV": str(folder)},
-            cwd=folder.parent,
-        )
+        with scratch(folder.parent, ".setup-") as place:
+            answer = python_builds.run_setup_command(argv, folder, place)
+        code, output = answer.code, answer.output.decode(errors="replace") + answer.errors
         with log.open("a") as file:
             file.write(f"$ {argv!r}\n{output}\nexit {code} after {time.monotonic() - started:.1f} s\n")
         if code != 0:

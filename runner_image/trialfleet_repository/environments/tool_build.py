@@ -148,10 +148,11 @@ class _Build:
         home, workspace = (inside(path, mounts) for path in (self.place / "home", self.checkout))
         places = {"environment": self.seen, "home": home, "workspace": workspace}
         own = {name: filled(self._in_place(value), places) for name, value in self.ref.variables.items()}
-        variables = base_variables(self.seen, home) | own | (_network() if network else {})
+        variables = base_variables(self.seen, home) | own
         if network:
             offline = {name for language in LANGUAGES.values() for name in language.offline}
-            variables = {name: value for name, value in variables.items() if name not in offline}
+            online = {name: value for name, value in variables.items() if name not in offline}
+            variables = online | _network() | self._registries()
         output = self.place / f"output-{self.count}"
         ended = self.sandbox.run(
             Job(
@@ -169,6 +170,11 @@ class _Build:
         said = output.read_bytes()[-(2**20) :].decode(errors="replace") if output.exists() else ""
         code = ended.code if ended.cause == "itself" else 124
         return code, said
+
+    def _registries(self) -> dict[str, str]:
+        """That the user has configured for the programs of the environment."""
+        used = (each for each in LANGUAGES.values() if not self.ref.tools.keys().isdisjoint(each.programs))
+        return {name: value for language in used for name, value in language.registry().items()}
 
     def _in_place(self, value: str) -> str:
         """The caches are filled in the environment itself."""

@@ -165,6 +165,12 @@ class BrokenTool(OperatorError):
 def find_tool(name: str) -> tuple[Path, str]:
     """(Program, version) of this machine, the real program where rustup stands before it. Raises
     `OperatorError`, `BrokenTool` where it is there and does not work."""
+    if "/" in name:
+        raise OperatorError(
+            f"{name!r} is a path: programs that are started outside the sandbox are looked up on PATH",
+            where="environment.tools",
+            hint="write the program's name alone, and put its folder on PATH",
+        )
     path = shutil.which(name)
     if path is not None and Path(path).resolve().name == "rustup":
         rustup = Path(path).with_name("rustup")

@@ -16,6 +16,7 @@ from trialfleet_repository.languages.manifest_files import find_root
 from trialfleet_repository.languages.pass_cautions import NO_CAUTIONS, PassCautions
 from trialfleet_repository.languages.preset import Preset
 from trialfleet_repository.languages.project_files import ProjectFiles, no_product, no_sources
+from trialfleet_repository.languages.registry import no_registry
 from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
 from trialfleet_repository.languages.survey_traits import NO_SURVEY, SurveyTraits
 from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
@@ -62,7 +63,8 @@ class Language:
     no test runs. `linkers`: those of them that call a C compiler. `asks`: what a program is asked for its
     version, if not --version. `version_line`: where its answer names other programs' first. `own_file`: a file
     of ours that every environment has. `offline`: variables that keep tools from their registries: attempts have
-    them, and fetching does not. `tools`: what its tools do with the files of an environment.
+    them, and fetching does not. `registry`: variables that name the user's registry to its tools, before files of
+    the repository; fetching has them. `tools`: what its tools do with the files of an environment.
 
     Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
     of files that a trace names by the class alone.
@@ -102,6 +104,7 @@ class Language:
     version_line: re.Pattern[str] = NOTHING
     own_file: Path | None = None
     offline: tuple[str, ...] = ()
+    registry: Callable[[], Mapping[str, str]] = no_registry
     tools: ToolTraits = NO_TRAITS
     formats: tuple[ReportFormat, ...] = ()
     traces: tuple[TraceStyle, ...] = ()

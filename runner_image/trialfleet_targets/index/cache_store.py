@@ -39,7 +39,9 @@ def index_at(
     found = repository if isinstance(repository, Repository) else Repository.open(repository)
     commit = found.resolve(at)
     folder = (
-        cache / "indexes" / key_of(str(found.git_dir), found.boundary, str(max_commits)).hex() if cache else None
+        cache / "indexes" / key_of(str(found.source.place.git_dir), found.boundary, str(max_commits)).hex()
+        if cache
+        else None
     )
     path = folder / f"{commit}{_SUFFIX}" if folder else None
     cached = _loaded(path, say) if path else None

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
+from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.untrusted import plain
-from trialfleet_repository.git import GitRepository
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve

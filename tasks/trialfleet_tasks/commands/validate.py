@@ -16,7 +16,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.task import Status, ToolEnvironment
+from trialfleet_ledger.task import Status
 from trialfleet_repository.cache import Cache
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
@@ -34,6 +34,7 @@ from trialfleet_tasks.taskfile import (
     task_files,
     tasks_of,
 )
+from trialfleet_tasks.validate.confinement import refuse_unconfined
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import Validation
 from trialfleet_tasks.validate.steps import Say
@@ -72,7 +73,7 @@ from trialfleet_tasks.validate.write import filled_in
 @click.option(
     "--no-sandbox",
     is_flag=True,
-    help="Fetch dependencies of other languages than Python where no sandbox isolates that.",
+    help="Run the commands that build environments where no sandbox isolates them.",
 )
 @click.option("--verbose", is_flag=True, help="Print every warning, not one line for each cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
@@ -101,8 +102,8 @@ def validate(
     objects = Objects(cache.objects)
     sandbox = choose()
     refuse_folders(sandbox)
-    if not no_sandbox:
-        _refuse_fetching(tasks, sandbox)
+    for task in () if no_sandbox else tasks:
+        refuse_unconfined(task, sandbox, permit="pass --no-sandbox")
     console = Console(stderr=True)
     found: list[tuple[LoadedTask, Validation]] = []
     interrupted = False
@@ -137,17 +138,6 @@ def validate(
         raise click.exceptions.Exit(CommandExit.INTERRUPTED)
     if any(not result.holds for _, result in found):
         raise click.exceptions.Exit(CommandExit.OPERATOR)
-
-
-def _refuse_fetching(tasks: Iterable[LoadedTask], sandbox: Sandbox) -> None:
-    """Raises `OperatorError` if building a task's environment would run foreign code that nothing isolates."""
-    task = next((task for task in tasks if isinstance(task.environment, ToolEnvironment)), None)
-    if task is not None and not sandbox.capabilities.maps_paths:
-        raise OperatorError(
-            "fetching its dependencies may run code of their authors, and nothing here isolates that",
-            where=f"{task.where}: isolation {sandbox.name}",
-            hint="install bubblewrap (apt-get install bubblewrap), or pass --no-sandbox for code that you trust",
-        )
 
 
 def _task_files(paths: Iterable[Path]) -> list[Path]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
 
+from trialfleet_git.view import GitRepository, source_folder
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.context_files import is_context_file
-from trialfleet_repository.git import GitError, GitRepository, git, locate_repository
+from trialfleet_repository.git import GitError, git, locate_repository
 from trialfleet_repository.languages import Language, is_test_path
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.sources.commit_date import parse_commit_date
@@ -83,9 +84,9 @@ def open_repository(folder: Path) -> GitRepository:
     """The repository of a work tree, or a bare clone. Raises `OperatorError` where there is no whole history."""
     try:
         repository = locate_repository(folder)
-    except GitError:
+    except GitError as error:
         raise OperatorError(
-            "this is not a git repository", where=str(folder), hint="name a clone of the repository"
+            f"this is not a git repository: {error}", where=str(folder), hint="name a clone of the repository"
         ) from None
     if repository.shallow:
         raise OperatorError(
@@ -104,7 +105,7 @@ def resolve(git_dir: Path, name: str) -> str:
     except GitError:
         raise OperatorError(
             f"there is no commit {name!r}",
-            where=str(git_dir),
+            where=str(source_folder(git_dir)),
             hint="commit something first, or name a branch, a tag or a commit",
         ) from None
 
@@ -126,7 +127,7 @@ def read_commits(
     except GitError as error:
         raise OperatorError(
             f"the history cannot be read: {error}",
-            where=f"{git_dir}: {head}",
+            where=f"{source_folder(git_dir)}: {head}",
             hint="use a full clone, or read fewer commits (--commits)",
         ) from None
     texts = dict(row.split(" ", 1) for row in _rows(messages) if " " in row)

@@ -15,7 +15,7 @@ from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import find_interpreter, uv_program
 from trialfleet_repository.cache import scratch
-from trialfleet_repository.environments.python_builds import UvAnswer, building_uv, needs_build
+from trialfleet_repository.environments.python_builds import BuildAnswer, building_uv, needs_build
 from trialfleet_repository.environments.python_environment import uv_variables
 
 _COMPILE_S = 300
@@ -82,16 +82,16 @@ def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | Operator
     return f"{folder.name}/{lock.name}"
 
 
-def _resolved(wanted: WantedLock, constraints: Path) -> UvAnswer:
+def _resolved(wanted: WantedLock, constraints: Path) -> BuildAnswer:
     """No code of a package runs."""
     argv = (uv_program(), *wanted.arguments(constraints), "--no-build")
     ended = subprocess.run(
         argv, input=wanted.text, env=uv_variables(), cwd="/", capture_output=True, timeout=_COMPILE_S, check=False
     )
-    return UvAnswer(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
+    return BuildAnswer(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
 
 
-def _building(wanted: WantedLock, constraints: Path) -> UvAnswer:
+def _building(wanted: WantedLock, constraints: Path) -> BuildAnswer:
     """What a package without a wheel needs is known when it is built."""
     python = find_interpreter((wanted.python,)).path
     with scratch(constraints.parent, ".build-") as place:

@@ -12,6 +12,7 @@ from typing import cast
 
 import yaml
 
+from trialfleet_git.view import source_folder
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.context_files import COPIES, is_context_file, leftovers
@@ -60,7 +61,7 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
 
     Raises `OperatorError` when the commit is incomplete.
     """
-    whole = read_tree(git_dir, commit, where=str(git_dir))
+    whole = read_tree(git_dir, commit, where=str(source_folder(git_dir)))
     tree = {path: entry for path, entry in whole.items() if not path.startswith(COPIES)}
     history = read_commits(git_dir, head=commit, limit=commits)
     judged = [judge(each, LANGUAGES.values(), CandidateRules()) for each in history]

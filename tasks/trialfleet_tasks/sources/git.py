@@ -7,7 +7,9 @@ import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 
+from trialfleet_git.view import source_folder
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.cache import Cache, built_once, locked
@@ -30,6 +32,7 @@ from trialfleet_tasks.settings import mirror_of, plain_url
 _URL = re.compile(
     r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/.*", re.DOTALL
 )  # a path may hold any character
+_PROTOCOLS = "https:http:ssh:file"
 _SHA256_DIGITS = 64  # of a commit's name
 _KINDS = {
     b"100644": EntryKind.FILE,
@@ -71,9 +74,9 @@ def with_history(url: str, commit: str, *, cache: Cache, mirrors: Mapping[str, P
         return None if (folder / "shallow").exists() else folder
     with _clone(url, commit, cache, "-history") as folder:
         if not has_commit(folder, commit):
-            whole = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", url, commit)
             try:
-                git(whole, git_dir=folder, protocols="https:http:ssh:file", timeout_s=3600)
+                whole = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", _address(url), commit)
+                git(whole, git_dir=folder, protocols=_PROTOCOLS, timeout_s=3600)
             except GitError:
                 return None
     return folder
@@ -145,10 +148,11 @@ def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = 
             hint=f"use a repository of at most {MAX_FILES} files and {MAX_BYTES} bytes: each trial copies it",
         ) from None
     except (GitError, KeyError) as error:
+        place = source_folder(folder)
         raise OperatorError(
-            f"commit {commit[:12]} is incomplete in {folder}: {error}",
+            f"commit {commit[:12]} is incomplete in {place}: {error}",
             where=where,
-            hint=f"use a full clone, or complete it: git -C {folder} fetch --unshallow --refetch --no-filter",
+            hint=f"use a full clone, or complete it: git -C {place} fetch --unshallow --refetch --no-filter",
         ) from None
 
 
@@ -159,7 +163,7 @@ def message(folder: Path, commit: str) -> str:
 
 def _mirror(mirror: Path, url: str, commits: tuple[str, ...]) -> Path:
     try:
-        folder = locate_repository(mirror).common_dir
+        folder = locate_repository(mirror).git_dir
     except GitError:
         raise OperatorError(
             f"{mirror} is not a git clone", where=f"mirror of {url}", hint="create it with `git clone --bare`"
@@ -190,17 +194,33 @@ def _fetch(folder: Path, url: str, commits: list[str]) -> None:
 
 
 def _download(folder: Path, url: str, commits: list[str]) -> None:
-    protocols = "https:http:ssh:file"
-    shallow = ("fetch", "--quiet", "--no-tags", "--depth=1", "--no-write-fetch-head", "--", url, *commits)
-    whole = ("fetch", "--quiet", "--no-write-fetch-head", "--", url, "+refs/*:refs/fetched/*")
+    quiet = ("fetch", "--quiet", "--no-write-fetch-head")
     try:
-        git(shallow, git_dir=folder, protocols=protocols, timeout_s=1800)
-    except GitError:
+        address = _address(url)
         try:
-            git(whole, git_dir=folder, protocols=protocols, timeout_s=3600)
-        except GitError as error:
-            raise OperatorError(
-                f"the repository cannot be cloned: {error}",
-                where=url,
-                hint="check the address and the network, or name a local clone: --mirror URL=DIR",
-            ) from None
+            only = (*quiet, "--no-tags", "--depth=1", "--", address, *commits)
+            git(only, git_dir=folder, protocols=_PROTOCOLS, timeout_s=1800)
+        except GitError:
+            whole = (*quiet, "--", address, "+refs/*:refs/fetched/*")
+            git(whole, git_dir=folder, protocols=_PROTOCOLS, timeout_s=3600)
+    except GitError as error:
+        raise OperatorError(
+            f"the repository cannot be cloned: {error}",
+            where=url,
+            hint="check the address and the network, or name a local clone: --mirror URL=DIR",
+        ) from None
+
+
+def _address(url: str) -> str:
+    """What git may fetch from. A repository on this machine is fetched through a view: git would start a server in
+    it, under its configuration. Raises `GitError` for a folder that is no repository."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "file":
+        return url
+    folder = Path("/", unquote(rest)) if separator else Path(url)
+    if not separator and not folder.is_absolute():
+        return url  # user@host:path
+    if folder.is_file():
+        return str(folder)  # a bundle
+    with_suffix = folder.with_name(f"{folder.name}.git")
+    return str(locate_repository(folder if folder.is_dir() else with_suffix).git_dir)

@@ -15,6 +15,7 @@ from trialfleet_repository.languages.ecmascript.preset import (
     tested_package,
 )
 from trialfleet_repository.languages.ecmascript.product import find_javascript_product
+from trialfleet_repository.languages.ecmascript.registry import find_npm_registry
 from trialfleet_repository.languages.ecmascript.survey import SURVEY
 from trialfleet_repository.languages.protocol import Language, LockRules, manifests, names_of
 from trialfleet_repository.languages.traces import TraceStyle
@@ -83,6 +84,7 @@ ECMASCRIPT = Language(
     programs=("node", "npm"),
     own_file=Path(__file__).with_name("node_reporter.mjs"),
     offline=("npm_config_offline",),
+    registry=find_npm_registry,
     formats=FORMATS,
     traces=(
         TraceStyle(

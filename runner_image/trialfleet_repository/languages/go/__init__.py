@@ -9,6 +9,7 @@ from trialfleet_repository.languages.go.names import NAMES
 from trialfleet_repository.languages.go.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.go.preset import make_go_preset
 from trialfleet_repository.languages.go.product import find_go_product
+from trialfleet_repository.languages.go.registry import find_go_proxy
 from trialfleet_repository.languages.go.results import GO_TEST
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
 from trialfleet_repository.languages.survey_traits import SurveyTraits
@@ -41,6 +42,7 @@ GO = Language(
     linkers=("go",),
     asks={"go": "version"},
     offline=("GOPROXY",),
+    registry=find_go_proxy,
     tools=ToolTraits(
         left_out=lambda path: path.parts[0] == "modules" and path.parts[1:2] not in ((), ("cache",)),
         marked="build",
