@@ -1,18 +1,23 @@
-"""Standard output and error of a command: they take any text, and say when their reader has gone."""
+"""Standard output and error of a command: they take any text, show what would act unseen as marks, and say when
+their reader has gone."""
 
 from __future__ import annotations
 
 import codecs
 import io
 import os
+import re
 import sys
 import time
 import unicodedata
-from typing import ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.exit_codes import CommandExit
 
 _HANDLER = "trialfleet.replace"  # of encoding errors
+# What rich writes: styles, hiding and moving the cursor, erasing.
+_STYLES = re.compile(r"(\x1b\[(?:[0-9;]*m|\?25[hl]|[0-9]*[ABCDGHJK])|\r)")
 _ASCII = {
     **dict.fromkeys("‐‑‒–—―−─━", "-"),
     **dict.fromkeys("│┃", "|"),
@@ -66,12 +71,22 @@ class PlainOutput(io.TextIOWrapper):
         encoding = "utf-8" if self._asked == "ascii" else like.encoding
         super().__init__(file, encoding, _HANDLER, line_buffering=like.isatty() or like is sys.stderr)
 
+    @property
+    def styled(self) -> StyledOutput:
+        """Where a console of rich writes: its styles act there."""
+        return StyledOutput(self)
+
     def write(self, text: str, /) -> int:
+        self.write_verbatim(visible(text))
+        return len(text)
+
+    def write_verbatim(self, text: str) -> None:
+        """Escapes of `text` act on the terminal."""
         PlainOutput.written_at = time.monotonic()
         if self._asked == "ascii":
             text = text.encode("ascii", _HANDLER).decode("ascii")
         try:
-            return super().write(text)
+            super().write(text)
         except OSError as error:
             raise self._end(error) from None
 
@@ -87,6 +102,21 @@ class PlainOutput(io.TextIOWrapper):
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
         return SystemExit(CommandExit.OUTPUT_CLOSED) if isinstance(error, BrokenPipeError) else error
+
+
+class StyledOutput:
+    """The same stream for text that rich has composed: its styles and cursor movements are kept."""
+
+    def __init__(self, stream: PlainOutput) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str, /) -> int:
+        parts = _STYLES.split(text)  # every second one is a style
+        self._stream.write_verbatim("".join(part if at % 2 else visible(part) for at, part in enumerate(parts)))
+        return len(text)
 
 
 def prepare_streams() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -31,7 +32,7 @@ def show(index: Index, found: TargetPrediction, *, explain: bool, as_json: bool)
     if as_json:
         click.echo(json.dumps(_document(found, index.notes), indent=1))
         return
-    screen = Console(highlight=False, markup=False)
+    screen = Console(file=getattr(sys.stdout, "styled", None), highlight=False, markup=False)
     if screen.is_terminal:
         _on_screen(screen, index, found, explain=explain)
     else:
@@ -66,7 +67,7 @@ def show_evaluation(answers: Sequence[CaseResult], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"methods": rows, "commits": [_commit(one) for one in answers]}, indent=1))
         return
-    screen = Console(highlight=False, markup=False)
+    screen = Console(file=getattr(sys.stdout, "styled", None), highlight=False, markup=False)
     if not screen.is_terminal:
         for cells in (_COLUMNS, *map(_cells, rows)):
             click.echo("\t".join(cells))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -33,7 +34,7 @@ def show_progress(words: str, *, every_s: float = EVERY_S) -> Generator[Report]:
     """Yields a function that takes what is being done now; `words` at first. A short command prints nothing."""
     from rich.console import Console
 
-    screen = Console(stderr=True, highlight=False, markup=False)
+    screen = Console(file=getattr(sys.stderr, "styled", sys.stderr), highlight=False, markup=False)
     if screen.is_terminal:
         with screen.status(words) as status:
             yield status.update

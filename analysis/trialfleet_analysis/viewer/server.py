@@ -17,7 +17,7 @@ from trialfleet_analysis.viewer.access import Access, Admission
 from trialfleet_analysis.viewer.assets import ASSETS, asset
 from trialfleet_analysis.viewer.pages.scaffold import POLICY, message_page
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
-from trialfleet_analysis.viewer.visible import visible
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import StoreError
 
