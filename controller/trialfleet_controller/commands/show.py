@@ -257,7 +257,7 @@ def _tests(text: str, *, full: bool) -> str:
     try:
         results = json.loads(text)
         rows = [(str(r["outcome"]), str(r["id"])) for r in results]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return visible(text, LIMIT)
     failing = [f"{one_line(outcome):8} {one_line(name)}" for outcome, name in sorted(rows) if outcome != "passed"]
     passed = [f"{one_line(outcome):8} {one_line(name)}" for outcome, name in sorted(rows) if outcome == "passed"]

@@ -85,8 +85,8 @@ def test_no_answer_is_a_redirect(path: str) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"host": "evil.example"}, {"host": "evil.example:8080"}, {"host": "127.0.0.1:8080.evil.example"}, {"host": ""},
-     {"host": "127.0.0.1"}, {"origin": "null"}, {"origin": "http://evil.example"}, {"origin": "http://localhost:8080"}],
+    [{"host": "evil.example"}, {"host": "evil.example:8080"}, {"host": "127.0.0.1:8080.evil.example"},
+     {"host": ""}, {"host": "127.0.0.1"}, {"origin": "null"}, {"origin": "http://evil.example"}, {"origin": "http://localhost:8080"}],
 )  # fmt: skip
 def test_another_host_or_origin_is_refused(headers: dict[str, str]) -> None:
     status, _, page = ask("/", **headers)
