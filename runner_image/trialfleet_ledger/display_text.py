@@ -17,8 +17,6 @@ import json
 import re
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 LONGEST_LINE = 600  # characters of a name or message
 # Unicode: controls but newline and tab, format characters, Default_Ignorable_Code_Point, line separators,
 # surrogates, private use and noncharacters. A variation selector may follow a symbol, as in emoji.
@@ -74,15 +72,13 @@ def csv_cell(text: str) -> str:
 
 
 def printable_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON in printable ASCII, which any parser reads back to the same value; models by their fields.
-
-    Raises `ValueError` for numbers that JSON lacks.
+    """JSON in printable ASCII, which any parser reads back to the same value. Raises `ValueError` for numbers that
+    JSON lacks.
 
     >>> printable_json({"a": "é\\x7f"})
     '{"a": "\\\\u00e9\\\\u007f"}'
     """
-    document = json.dumps(value, indent=indent, allow_nan=False, default=to_jsonable_python)
-    return document.replace("\x7f", "\\u007f")
+    return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def _mark(match: re.Match[str]) -> str:

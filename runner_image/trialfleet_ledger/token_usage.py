@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_ledger.untrusted import mapping
 
@@ -92,6 +93,10 @@ def gemini_usage(wire: Mapping[str, Any]) -> TokenUsage:
 
 
 def count(wire: Mapping[str, Any], key: str) -> int:
-    """A non-negative integer of the wire; anything else counts nothing."""
+    """A non-negative integer of the wire; anything else counts nothing.
+
+    >>> count({"a": 7}, "a"), count({"a": 10**400}, "a")
+    (7, 0)
+    """
     value = wire.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if type(value) is int and 0 < value <= LARGEST_COUNT else 0

@@ -6,18 +6,18 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import re
 import sys
 import time
 import unicodedata
-from typing import Any, ClassVar, TextIO
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.exit_codes import CommandExit
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 _HANDLER = "trialfleet.replace"  # of encoding errors
-# What rich writes: styles, hiding and moving the cursor, erasing.
-_STYLES = re.compile(r"(\x1b\[(?:[0-9;]*m|\?25[hl]|[0-9]*[ABCDGHJK])|\r)")
 _ASCII = {
     **dict.fromkeys("‐‑‒–—―−─━", "-"),
     **dict.fromkeys("│┃", "|"),
@@ -71,10 +71,11 @@ class PlainOutput(io.TextIOWrapper):
         encoding = "utf-8" if self._asked == "ascii" else like.encoding
         super().__init__(file, encoding, _HANDLER, line_buffering=like.isatty() or like is sys.stderr)
 
-    @property
-    def styled(self) -> StyledOutput:
-        """Where a console of rich writes: its styles act there."""
-        return StyledOutput(self)
+    def screen(self) -> Console:
+        """A console that writes here: styles act, text of others does not."""
+        from trialfleet_runner.screen import Screen
+
+        return Screen(stderr=self is sys.stderr)
 
     def write(self, text: str, /) -> int:
         self.write_verbatim(visible(text))
@@ -102,21 +103,6 @@ class PlainOutput(io.TextIOWrapper):
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
         return SystemExit(CommandExit.OUTPUT_CLOSED) if isinstance(error, BrokenPipeError) else error
-
-
-class StyledOutput:
-    """The same stream for text that rich has composed: its styles and cursor movements are kept."""
-
-    def __init__(self, stream: PlainOutput) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str, /) -> int:
-        parts = _STYLES.split(text)  # every second one is a style
-        self._stream.write_verbatim("".join(part if at % 2 else visible(part) for at, part in enumerate(parts)))
-        return len(text)
 
 
 def prepare_streams() -> None:

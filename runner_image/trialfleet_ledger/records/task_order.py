@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Number, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
 ClassRule = Literal["lookups", "names"]
@@ -77,8 +77,8 @@ class PredictedTarget(Frozen):
     definitions that the task is likely about."""
 
     path: str
-    score: float
-    parts: tuple[tuple[str, float], ...] = ()
+    score: Number
+    parts: tuple[tuple[str, Number], ...] = ()
     symbols: tuple[str, ...] = ()
 
 
@@ -96,6 +96,6 @@ class Prediction(Frozen):
     history: bool
     targets: tuple[PredictedTarget, ...] = ()
     abstained: str | None = None
-    confidence: float | None = None
+    confidence: Number | None = None
     why: str = ""
     hit: bool | None = None

@@ -8,9 +8,9 @@ import json
 import sys
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from trialfleet_ledger.display_text import ACTING, csv_cell, markdown, one_line, printable_json, visible
 from trialfleet_ledger.untrusted import plain
@@ -47,10 +47,6 @@ def test_no_cell_is_a_formula(first: str, before: str, text: str) -> None:
     assert csv_cell(f"{before}{first}{text}").lstrip()[:1] not in tuple("=+-@＝＋－＠")
 
 
-class Named(BaseModel):
-    name: str
-
-
 @given(st.recursive(ANYTHING | st.integers() | st.none(), lambda inner: st.dictionaries(ANYTHING, inner)))
 def test_json_is_printable_and_keeps_every_value(value: object) -> None:
     document = printable_json({"it": value})
@@ -59,6 +55,11 @@ def test_json_is_printable_and_keeps_every_value(value: object) -> None:
     assert json.loads(document) == {"it": value}
 
 
-def test_json_takes_models_and_no_number_that_json_lacks() -> None:
-    assert printable_json([Named(name="é")]) == '[{"name": "\\u00e9"}]'
+def test_json_takes_no_number_that_json_lacks() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        printable_json({"rate": float("nan")})
+
+
+def test_a_cell_that_is_no_formula_stays_as_it_is() -> None:
+    assert csv_cell("a-b, 'c'") == "a-b, 'c'"
     assert list(csv.reader(io.StringIO(csv_cell("a\u202eb")))) == [["a⟨U+202E⟩b"]]
