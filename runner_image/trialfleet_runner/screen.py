@@ -17,7 +17,7 @@ class Screen(Console):
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         stream: Any = sys.stderr if stderr else sys.stdout
-        file = _Rendered(stream) if hasattr(stream, "write_verbatim") else stream
+        file: Any = _Rendered(stream) if hasattr(stream, "write_verbatim") else stream
         super().__init__(file=file, width=width, highlight=False, markup=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
