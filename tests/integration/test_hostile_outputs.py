@@ -246,7 +246,8 @@ def check_nothing(text: str, where: str) -> None:
 
 
 CHECKS: dict[str, Callable[[str, str], None]] = {
-    "": check_text, ".html": check_html, ".md": check_markdown, ".json": check_json, ".csv": check_csv, ".svg": check_html,
+    "": check_text, ".html": check_html, ".md": check_markdown, ".json": check_json, ".csv": check_csv,
+    ".svg": check_html,
     ".txt": check_text, ".js": check_text, ".css": check_text, ".bib": check_text, ".parquet": check_nothing,
     ".zst": check_nothing, ".beat": check_nothing,
 }  # fmt: skip
