@@ -25,7 +25,7 @@ def print_json(document: str, files: Sequence[Path]) -> None:
 
 def print_text(show: Callable[[Console], None], files: Sequence[Path]) -> None:
     """What `show` prints on the console; below it, the paths of the `files`."""
-    from trialfleet_runner.screen import Screen
+    from trialfleet_ledger.screen import Screen
 
     console = Screen()
     if not console.is_terminal:

@@ -124,7 +124,7 @@ def _comment(made: Report, link: str | None) -> None:
 
 def _end(made: Report, written: ReportFiles, campaign: str, store: str | None) -> None:
     from trialfleet_analysis.report.ending import NextStep, show_ending
-    from trialfleet_runner.screen import Screen
+    from trialfleet_ledger.screen import Screen
 
     program, named = _program(), (campaign, *(("--store", store) if store else ()))
     steps = (

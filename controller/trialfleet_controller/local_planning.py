@@ -148,7 +148,7 @@ def _progress() -> Generator[Callable[[str], None]]:
         return
     from rich.text import Text
 
-    from trialfleet_runner.screen import Screen
+    from trialfleet_ledger.screen import Screen
 
     with Screen(stderr=True).status("preparing") as status:
         yield lambda step: status.update(Text(f"preparing {step}"))

@@ -93,11 +93,11 @@ def gemini_usage(wire: Mapping[str, Any]) -> TokenUsage:
 
 
 def count(wire: Mapping[str, Any], key: str) -> int:
-    """A non-negative integer of the wire; anything else counts nothing. Of what no table holds it stays as much that
-    sums of it are beyond every table, and that no price of it is too large for a float.
+    """A non-negative integer of the wire; anything else counts nothing. One that no table holds stays that large,
+    but no price of it is too large for a float.
 
-    >>> count({"a": 7}, "a"), count({"a": -7}, "a"), count({"a": 10**400}, "a") == LARGEST_COUNT + 1
+    >>> count({"a": 7}, "a"), count({"a": -7}, "a"), count({"a": 10**400}, "a") == LARGEST_COUNT**2
     (7, 0, True)
     """
     value = wire.get(key)
-    return min(value, LARGEST_COUNT + 1) if type(value) is int and value > 0 else 0
+    return min(value, LARGEST_COUNT**2) if type(value) is int and value > 0 else 0

@@ -73,7 +73,7 @@ class PlainOutput(io.TextIOWrapper):
 
     def screen(self) -> Console:
         """A console that writes here: styles act, text of others does not."""
-        from trialfleet_runner.screen import Screen
+        from trialfleet_ledger.screen import Screen
 
         return Screen(stderr=self is sys.stderr)
 

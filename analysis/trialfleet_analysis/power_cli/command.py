@@ -130,7 +130,7 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
         click.echo(printable_json(_document(found), indent=1))
         return
     from trialfleet_analysis.power_cli.terminal import WIDTH, show
-    from trialfleet_runner.screen import Screen
+    from trialfleet_ledger.screen import Screen
 
     console = Screen()
     if not console.is_terminal:

@@ -42,7 +42,7 @@ def side_by_side(campaign: str, other: str, store: str | None, as_json: bool, no
     if as_json:
         click.echo(printable_json(json.loads(to_json(found)), indent=1))
         return
-    from trialfleet_runner.screen import Screen
+    from trialfleet_ledger.screen import Screen
 
     console = Screen()
     if not console.is_terminal:

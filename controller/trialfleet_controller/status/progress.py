@@ -175,7 +175,7 @@ class LiveTable(View):
     def __enter__(self) -> Self:
         from rich.live import Live
 
-        from trialfleet_runner.screen import Screen
+        from trialfleet_ledger.screen import Screen
 
         self._live = Live(console=Screen(), auto_refresh=False)
         self._live.start()

@@ -39,7 +39,7 @@ class StatusScreen:
         if self.redraws:
             from rich.control import Control
 
-            from trialfleet_runner.screen import Screen
+            from trialfleet_ledger.screen import Screen
 
             Screen().control(Control.home(), Control.clear())
         click.echo(text)

@@ -24,10 +24,10 @@ from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.screen import Screen
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.languages import LANGUAGES, PYTHON
 from trialfleet_runner.exposure import refuse_folders
-from trialfleet_runner.screen import Screen
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to

@@ -16,10 +16,10 @@ from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.screen import Screen
 from trialfleet_ledger.task import Status, ToolEnvironment
 from trialfleet_repository.cache import Cache
 from trialfleet_runner.exposure import refuse_folders
-from trialfleet_runner.screen import Screen
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks import yamlfile

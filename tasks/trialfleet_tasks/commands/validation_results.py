@@ -12,7 +12,7 @@ from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.display_text import one_line, visible
-from trialfleet_runner.screen import Screen
+from trialfleet_ledger.screen import Screen
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.record import Problem, Validation
