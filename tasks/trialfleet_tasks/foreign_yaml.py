@@ -23,7 +23,7 @@ def parse_foreign_yaml(data: bytes | str) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         return {}
     try:
-        loader = yaml.SafeLoader(data)
+        loader: Any = yaml.SafeLoader(data)  # the stubs leave types open
         root = loader.get_single_node()
         if root is None or _expanded_size(root, {}) > MOST_NODES:
             return {}
