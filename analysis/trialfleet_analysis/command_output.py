@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_ledger.display_text import printable_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -18,14 +20,14 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
 def print_json(document: str, files: Sequence[Path]) -> None:
     """The JSON object of `document`, with the paths of the `files`."""
     whole = {**json.loads(document), "files": [str(path) for path in files]}
-    click.echo(json.dumps(whole, indent=1))
+    click.echo(printable_json(whole, indent=1))
 
 
 def print_text(show: Callable[[Console], None], files: Sequence[Path]) -> None:
     """What `show` prints on the console; below it, the paths of the `files`."""
-    from rich.console import Console
+    from trialfleet_ledger.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     if not console.is_terminal:
         console.width = PIPED_WIDTH
     show(console)

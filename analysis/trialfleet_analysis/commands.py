@@ -123,9 +123,8 @@ def _comment(made: Report, link: str | None) -> None:
 
 
 def _end(made: Report, written: ReportFiles, campaign: str, store: str | None) -> None:
-    from rich.console import Console
-
     from trialfleet_analysis.report.ending import NextStep, show_ending
+    from trialfleet_ledger.screen import Screen
 
     program, named = _program(), (campaign, *(("--store", store) if store else ()))
     steps = (
@@ -133,7 +132,7 @@ def _end(made: Report, written: ReportFiles, campaign: str, store: str | None) -
         NextStep("Look at it live", shlex.join((program, "view", *named))),
         NextStep("Do it with your repository", shlex.join((program, "init", "path/to/your/repository"))),
     )
-    show_ending(made, steps, Console(highlight=False))
+    show_ending(made, steps, Screen())
 
 
 def _program() -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trialfleet_ledger.blocks import CellName, PlannedReps
+from trialfleet_ledger.untrusted import finite
 
 Costs = Mapping[CellName, Sequence[float]]  # (task, condition) -> US dollars of each measured trial
 
@@ -29,7 +30,7 @@ def costs(outcomes: Iterable[Mapping[str, Any]]) -> dict[CellName, list[float]]:
     """Of outcomes as they are stored. Trials without a known cost are left out."""
     found: dict[CellName, list[float]] = {}
     for outcome in outcomes:
-        usd = None if outcome["scored"] is None else outcome["scored"]["metrics"].get("cost_usd")
+        usd = None if outcome["scored"] is None else finite(outcome["scored"]["metrics"].get("cost_usd"))
         if usd is not None:
             found.setdefault((outcome["trial"]["task"], outcome["trial"]["condition"]), []).append(usd)
     return found

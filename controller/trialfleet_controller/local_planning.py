@@ -146,8 +146,9 @@ def _progress() -> Generator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda step: click.echo(step, err=True) if ":" not in step else None
         return
-    from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status("preparing") as status:
+    from trialfleet_ledger.screen import Screen
+
+    with Screen(stderr=True).status("preparing") as status:
         yield lambda step: status.update(Text(f"preparing {step}"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import zstandard
 
+from trialfleet_ledger.archives import ArchiveError, read_members
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.manifest import BundleFile, Manifest
 from trialfleet_ledger.store.rereading import WrongValue
@@ -147,19 +148,20 @@ def read_member(data: bytes | None, expected: str, path: str) -> bytes | None:
         raise BundleError(f"its SHA-256 is {sha256(data)}, not {expected}")
     try:
         _refuse_large(data)
-        unpacked = zstandard.ZstdDecompressor().stream_reader(data)
-        with unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
-            for number, info in enumerate(tar):
-                if number > MOST_MEMBERS:
-                    raise BundleError(_TOO_MANY)
-                if info.offset_data + info.size > UNPACKED_CAP:
-                    raise BundleError(f"it has more than {UNPACKED_CAP} bytes unpacked")
-                if info.name == path and info.isreg() and not info.issparse():
-                    stream = tar.extractfile(info)
-                    return stream.read(MEMBER_CAP) if stream else None
-    except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
+        with zstandard.ZstdDecompressor().stream_reader(data) as unpacked:
+            for info, content in _members_of(cast("BinaryIO", unpacked), only=path):
+                if info.name == path and info.isreg():
+                    return content[:MEMBER_CAP]
+    except zstandard.ZstdError as error:
         raise BundleError(f"the archive is broken: {error}") from error
     return None
+
+
+def _members_of(file: BinaryIO, only: str | None = None) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+    try:
+        yield from read_members(file, most=MOST_MEMBERS + 1, most_bytes=UNPACKED_CAP, only=only)
+    except ArchiveError as error:
+        raise BundleError(str(error)) from error
 
 
 def _add(tar: tarfile.TarFile, path: str, data: bytes) -> None:
@@ -216,18 +218,11 @@ def _plain_size(header: bytes) -> int | None:
 def any_members(raw: bytes) -> dict[str, bytes]:
     """The members of any archive that holds regular files alone. Raises `BundleError`."""
     found: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
-            for info in tar:
-                pure = PurePosixPath(info.name)
-                if not info.isreg() or pure.is_absolute() or ".." in pure.parts or info.name in found:
-                    raise BundleError(f"member {info.name!r} is not allowed")
-                if info.issparse():
-                    raise BundleError(f"member {info.name!r} is sparse: it expands beyond the archive")
-                if len(found) >= MOST_MEMBERS:
-                    raise BundleError(_TOO_MANY)
-                stream = tar.extractfile(info)
-                found[info.name] = stream.read() if stream else b""
-    except (tarfile.TarError, EOFError) as error:
-        raise BundleError(f"the archive is broken: {error}") from error
+    for info, content in _members_of(io.BytesIO(raw)):
+        pure = PurePosixPath(info.name)
+        if not info.isreg() or pure.is_absolute() or ".." in pure.parts or info.name in found:
+            raise BundleError(f"member {info.name!r} is not allowed")
+        found[info.name] = content
+        if len(found) > MOST_MEMBERS:
+            raise BundleError(_TOO_MANY)
     return found

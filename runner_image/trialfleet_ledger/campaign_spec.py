@@ -13,7 +13,7 @@ from trialfleet_ledger.halving import TREATMENTS, halving_block
 from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
 from trialfleet_ledger.quantities import Cores, Disk, Memory, RunnerMemory
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
-from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds
+from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds, Seed, Whole
 from trialfleet_ledger.trend import TrendPrimary
 
 
@@ -113,7 +113,7 @@ class Toleration(Frozen):
     operator: Literal["Exists", "Equal", "Lt", "Gt"] | None = None
     value: str | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    tolerationSeconds: int | None = None  # noqa: N815 - Kubernetes' own name
+    tolerationSeconds: Whole | None = None  # noqa: N815 - Kubernetes' own name
 
 
 class RunnerLimits(Frozen):
@@ -280,7 +280,7 @@ class CampaignSpec(Frozen):
     """The campaign file. Conditions are preset names, or a mapping of names to compositions (null: the preset)."""
 
     campaign: Name
-    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    seed: Seed
     tasks: Annotated[tuple[FilePattern, ...], Field(min_length=1)]  # relative to the campaign file
     only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
     conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, FileCondition | None]

@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.base import Count, Frozen, Name, Probability
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict
 
 TREATMENTS = 4
-Count = Annotated[int, Field(ge=0)]
 
 
 class HalvingCounts(Frozen):
@@ -28,7 +25,7 @@ class HalvingCounts(Frozen):
     condition: Name
     passed: Count
     valid: Count
-    rate: float | None
+    rate: Probability | None
 
 
 class HalvingResult(Frozen):

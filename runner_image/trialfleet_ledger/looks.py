@@ -18,7 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.halving import HalvingResult
-from trialfleet_ledger.records.base import Frozen, Name, Record, Reps, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Moment, Name, Number, Probability, Record, Reps, Sha256
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 
@@ -59,10 +59,10 @@ class StopRule(Frozen):
     after so many blocks leaves saturated tasks out of all later blocks; 0: none does. `reestimate`: where the reps
     are computed once more; None: nowhere."""
 
-    looks: Annotated[int, Field(ge=2, le=25)] | Annotated[tuple[int, ...], Field(min_length=2)] = 5
+    looks: Annotated[int, Field(ge=2, le=25)] | Annotated[tuple[Count, ...], Field(min_length=2)] = 5
     spending: Literal["power_2", "obrien_fleming"] = "power_2"
     futility: FutilityRule | Literal["none"] = FutilityRule(predictive=0.05)
-    drop_saturated: Annotated[int, Field(ge=0, strict=True)] = 0
+    drop_saturated: Annotated[Count, Field(strict=True)] = 0
     reestimate: Reestimation | None = None
 
     @model_validator(mode="after")
@@ -152,10 +152,10 @@ class StageCounts(Frozen):
     """One task in the blocks that a look added: passed and valid trials of the primary contrast's two sides."""
 
     task: Name
-    treatment_passed: Annotated[int, Field(ge=0)]
-    treatment_valid: Annotated[int, Field(ge=0)]
-    control_passed: Annotated[int, Field(ge=0)]
-    control_valid: Annotated[int, Field(ge=0)]
+    treatment_passed: Count
+    treatment_valid: Count
+    control_passed: Count
+    control_valid: Count
 
 
 Verdict = Literal["continue", "benefit", "harm", "futility", "end"]
@@ -171,17 +171,17 @@ class LookResult(Frozen):
     without a rejection, "end".
     """
 
-    total: float
-    mean: float
-    variance: float
-    p_value: float
-    p_treatment: float
-    p_control: float
-    level: float
-    lower: float | None
-    upper: float | None
-    chance: float | None
-    reps: int | None = None
+    total: Number
+    mean: Number
+    variance: Number
+    p_value: Probability
+    p_treatment: Probability
+    p_control: Probability
+    level: Probability
+    lower: Number | None
+    upper: Number | None
+    chance: Probability | None
+    reps: Reps | None = None
     verdict: Verdict
 
 
@@ -190,12 +190,12 @@ class AnytimeResult(Frozen):
     block: `won` by the treatment alone, `lost` to the control alone, `equal`; `broken`: pairs of which a trial has
     no verdict. `log_evidence`: ln E of the pairs so far; `p_value`: 1 over the largest E so far, at most 1."""
 
-    won: Annotated[int, Field(ge=0)]
-    lost: Annotated[int, Field(ge=0)]
-    equal: Annotated[int, Field(ge=0)]
-    broken: Annotated[int, Field(ge=0)]
-    log_evidence: float
-    p_value: float
+    won: Count
+    lost: Count
+    equal: Count
+    broken: Count
+    log_evidence: Number
+    p_value: Probability
     verdict: Literal["continue", "benefit", "harm"]
 
 
@@ -205,15 +205,15 @@ class Decision(Record):
     `outcomes`: digest of the outcomes that were counted; `amendments`: how many there were; `obeyed`: False if the
     controller was told to go on in spite of a verdict of futility."""
 
-    number: int
-    at: float
-    epoch: int
-    blocks: int
+    number: Count
+    at: Moment
+    epoch: Count
+    blocks: Count
     stage: tuple[StageCounts, ...]
     halted: tuple[Name, ...] = ()
     dropped: tuple[Name, ...] = ()
     outcomes: Sha256
-    amendments: int
+    amendments: Count
     result: LookResult | AnytimeResult | HalvingResult
     obeyed: bool = True
 

@@ -12,7 +12,19 @@ from trialfleet_ledger.campaign_spec import KubernetesSpec, Primary, RetrySpec
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import (
+    BoundedCount,
+    Count,
+    Dollars,
+    Frozen,
+    Moment,
+    Name,
+    Record,
+    Reps,
+    Seconds,
+    Seed,
+    Sha256,
+)
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.treatments import distinct
@@ -73,17 +85,17 @@ class Plan(Record):
 
     campaign: Name
     uid: str  # random, once: two campaigns of one name never mix
-    created: float
-    seed: int
-    reps: int
+    created: Moment
+    seed: Seed
+    reps: Reps
     agents: dict[Name, PlannedAgent]  # of every condition
     deliveries: dict[Sha256, PlannedDeliveries] = Field(default_factory=dict)  # by the agent's digest
     limits: Limits
-    parallel: int
+    parallel: BoundedCount
     retries: RetrySpec
-    blocks_ahead: int
-    cost_usd_campaign: float | None = None
-    wall_clock_s: float | None = None
+    blocks_ahead: Count
+    cost_usd_campaign: Dollars | None = None
+    wall_clock_s: Seconds | None = None
     primary: Primary | None = None
     trend: TrendPrimary | None = None  # in place of a primary contrast
     conditions: dict[Name, Condition]

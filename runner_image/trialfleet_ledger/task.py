@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records.base import Frozen, Name, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Name, Sha256
 from trialfleet_ledger.records.environment import tag_of
 from trialfleet_ledger.records.task_order import ClassRule, ResultFormat
 
@@ -189,7 +189,7 @@ class TaskSpec(Frozen):
     test_files: tuple[RepoPath, ...] = ()  # further test files that the fix brings
     test_pattern: str | None = None  # pytest -k
     prompt_source: Literal["failing_test", "issue", "commit_message"]
-    issue_number: int | None = None
+    issue_number: Count | None = None
     issue: str | None = None  # inline text, required by prompt_source issue
     commit_message: str | None = None  # needed when the source is not git
     environment: Environment | None = None

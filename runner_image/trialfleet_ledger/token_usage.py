@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_ledger.untrusted import mapping
 
@@ -92,6 +93,11 @@ def gemini_usage(wire: Mapping[str, Any]) -> TokenUsage:
 
 
 def count(wire: Mapping[str, Any], key: str) -> int:
-    """A non-negative integer of the wire; anything else counts nothing."""
+    """A non-negative integer of the wire; anything else counts nothing. One that no table holds stays that large,
+    but no price of it is too large for a float.
+
+    >>> count({"a": 7}, "a"), count({"a": -7}, "a"), count({"a": 10**400}, "a") == LARGEST_COUNT**2
+    (7, 0, True)
+    """
     value = wire.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return min(value, LARGEST_COUNT**2) if type(value) is int and value > 0 else 0

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.base import Frozen, Moment, Ordinal
 from trialfleet_ledger.records.verdicts import Stop
 
-LARGEST_COUNT = 2**53  # what every reader of a table can hold
 MAX_STEPS = 100_000  # kept of a trajectory; an agent may print millions. All are counted
 
 
 class Step(Frozen):
     """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started."""
 
-    turn: Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
-    at_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    turn: Ordinal
+    at_s: Moment | None = None
     kind: Literal["message", "read", "edit", "run", "search", "hook", "other"]
     tool: str | None = None
     path: str | None = None  # relative to the workspace

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.base import Count, Frozen, Name
 
 FEWEST, MOST_STEPS = 3, 1000
 
@@ -37,7 +37,7 @@ class TrendPrimary(Frozen):
     and the lowest dose that the campaign was planned to see. What belongs to a contrast is refused."""
 
     trend: Annotated[tuple[Name, ...], Field(min_length=FEWEST)]
-    doses: tuple[Annotated[int, Field(ge=0)], ...]
+    doses: tuple[Count, ...]
     estimand: Literal["these_tasks"] = "these_tasks"
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None

@@ -1,4 +1,4 @@
-"""Reading what an untrusted program wrote, and making it safe to keep and to print."""
+"""Reading what an untrusted program wrote, and making it safe to keep. `display_text` has what shows it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
+from trialfleet_ledger.display_text import ACTING
+
 DETAIL_CHARS = 500
 ANSWER_CHARS = 64_000
 # A longer line is not a message of any agent; it is skipped, never held whole: JSON may take thirty times its
 # length in memory, and the runner's container has 1 GiB.
 LINE_BYTES = 16 * 2**20
 
-# CSI, OSC (ended by BEL or ST), two-character escapes; then every control character but newline and tab.
+# CSI, OSC (ended by BEL or ST), two-character escapes.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -~]?")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def plain(text: str, limit: int = DETAIL_CHARS) -> str:
-    """Terminal escapes, control and direction characters and lone surrogates removed; at most `limit` characters.
+    """For records: terminal escapes and all characters that act unseen removed; at most `limit` characters.
 
     >>> plain("\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07ok")
     'red ok'
     """
-    clean = _CONTROLS.sub("", _ESCAPES.sub("", text[: limit * 4]))
+    clean = ACTING.sub("", _ESCAPES.sub("", text[: limit * 4]))
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 

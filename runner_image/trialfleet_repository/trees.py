@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import BinaryIO
 
+from trialfleet_ledger.archives import ArchiveError, read_members
 from trialfleet_ledger.canonical import sha256
 
 ROOT = "."  # the repository's folder, as a relative path
 MAX_FILES = 100_000
 MAX_BYTES = 2**30
+_HEADERS = 4096  # bytes of a member of a tar, next to its content
 MTIME = 946_684_800  # 2000-01-01: in the past, so that git never takes a fresh checkout for racy
 
 
@@ -159,44 +162,38 @@ def tree_digest(tree: Tree) -> str:
 
 def unpack(data: bytes) -> dict[str, TreeEntry]:
     """The tree of a tar that `pack` made. Raises `TreeError` for any other bytes."""
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
-            tree = read_tar(tar, _refuse)
-    except tarfile.TarError as error:
-        raise TreeError(f"not a tar: {error}") from None
-    check(tree)
-    return tree
+    return dict(check(read_tar(io.BytesIO(data), _refuse)))
 
 
-def read_tar(tar: tarfile.TarFile, odd: Callable[[tarfile.TarInfo], None]) -> dict[str, TreeEntry]:
-    """Files and links of a tar, unchecked but bounded; `odd` is asked about every other kind of member.
+def read_tar(file: BinaryIO, odd: Callable[[tarfile.TarInfo], None]) -> dict[str, TreeEntry]:
+    """Files and links of an uncompressed tar, unchecked but bounded; `odd` is asked about every other kind of
+    member. Raises `TreeError`.
 
     A hard link becomes a copy of the member it names; a name that stands twice means its last content.
     """
     tree: dict[str, TreeEntry] = {}
-    total = 0
-    for member in tar:
-        path = member.name.removeprefix("./").rstrip("/")
-        if member.isdir():
-            continue
-        total += member.size
-        if len(tree) > MAX_FILES or total > MAX_BYTES:
-            raise TreeError("more files or bytes than a repository may have")
-        if member.issym():
-            tree[path] = TreeEntry(os.fsencode(member.linkname), EntryKind.LINK)
-        elif member.islnk() and member.linkname.removeprefix("./") in tree:
-            tree[path] = tree[member.linkname.removeprefix("./")]
-        elif member.isreg():
-            tree[path] = _file(tar, member)
-        else:
-            odd(member)
+    try:
+        for member, data in read_members(file, most=2 * MAX_FILES, most_bytes=MAX_BYTES + MAX_FILES * _HEADERS):
+            _add_member(tree, member, data, odd)
+            if len(tree) > MAX_FILES:
+                raise TreeError("more files than a repository may have")
+    except ArchiveError as error:
+        raise TreeError(f"not a tar of a repository: {error}") from None
     return tree
 
 
-def _file(tar: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry:
-    content = tar.extractfile(member)
-    data = content.read() if content is not None else b""
-    return TreeEntry(data, EntryKind.EXEC if member.mode & 0o100 else EntryKind.FILE)
+def _add_member(
+    tree: dict[str, TreeEntry], member: tarfile.TarInfo, data: bytes, odd: Callable[[tarfile.TarInfo], None]
+) -> None:
+    path = member.name.removeprefix("./").rstrip("/")
+    if member.issym():
+        tree[path] = TreeEntry(os.fsencode(member.linkname), EntryKind.LINK)
+    elif member.islnk() and member.linkname.removeprefix("./") in tree:
+        tree[path] = tree[member.linkname.removeprefix("./")]
+    elif member.isreg():
+        tree[path] = TreeEntry(data, EntryKind.EXEC if member.mode & 0o100 else EntryKind.FILE)
+    elif not member.isdir():
+        odd(member)
 
 
 def _refuse(member: tarfile.TarInfo) -> None:
@@ -225,8 +222,8 @@ def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) ->
                 elif stat.S_ISDIR(mode):
                     todo.append(path)
                 elif stat.S_ISREG(mode):
-                    data = Path(child.path).read_bytes()
-                    total += len(data)
+                    total += child.stat(follow_symlinks=False).st_size
+                    data = Path(child.path).read_bytes() if total <= MAX_BYTES else b""
                     tree[path] = TreeEntry(data, EntryKind.EXEC if mode & 0o100 else EntryKind.FILE)
                 if len(tree) > MAX_FILES or total > MAX_BYTES:
                     raise TreeError(f"{root}: more files or bytes than a repository may have")

@@ -50,8 +50,10 @@ def _require_utf8() -> None:
 
 def _say(sentence: str) -> None:
     """Unbuffered: a thread that holds a stream's lock at the interpreter's end would abort it."""
+    from trialfleet_ledger.display_text import one_line
+
     with suppress(OSError):
-        os.write(2, f"trialfleet: {sentence}\n".encode(sys.stderr.encoding, "replace"))
+        os.write(2, f"trialfleet: {one_line(sentence)}\n".encode(sys.stderr.encoding, "replace"))
 
 
 if __name__ == "__main__":

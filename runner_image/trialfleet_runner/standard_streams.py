@@ -1,4 +1,5 @@
-"""Standard output and error of a command: they take any text, and say when their reader has gone."""
+"""Standard output and error of a command: they take any text, show what would act unseen as marks, and say when
+their reader has gone."""
 
 from __future__ import annotations
 
@@ -8,9 +9,13 @@ import os
 import sys
 import time
 import unicodedata
-from typing import ClassVar, TextIO
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.exit_codes import CommandExit
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _HANDLER = "trialfleet.replace"  # of encoding errors
 _ASCII = {
@@ -66,12 +71,23 @@ class PlainOutput(io.TextIOWrapper):
         encoding = "utf-8" if self._asked == "ascii" else like.encoding
         super().__init__(file, encoding, _HANDLER, line_buffering=like.isatty() or like is sys.stderr)
 
+    def screen(self) -> Console:
+        """A console that writes here: styles act, text of others does not."""
+        from trialfleet_ledger.screen import Screen
+
+        return Screen(stderr=self is sys.stderr)
+
     def write(self, text: str, /) -> int:
+        self.write_verbatim(visible(text))
+        return len(text)
+
+    def write_verbatim(self, text: str) -> None:
+        """Escapes of `text` act on the terminal."""
         PlainOutput.written_at = time.monotonic()
         if self._asked == "ascii":
             text = text.encode("ascii", _HANDLER).decode("ascii")
         try:
-            return super().write(text)
+            super().write(text)
         except OSError as error:
             raise self._end(error) from None
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from trialfleet_targets.evaluation.metrics import measures, paired
 from trialfleet_targets.index import Index
 from trialfleet_targets.prediction import Symbol, Target, TargetPrediction
+from trialfleet_targets.progress import screen_of
 from trialfleet_targets.repository import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from trialfleet_targets.evaluation.run import CaseResult
 
 SKIPPED_SHOWN = 10
@@ -31,7 +34,7 @@ def show(index: Index, found: TargetPrediction, *, explain: bool, as_json: bool)
     if as_json:
         click.echo(json.dumps(_document(found, index.notes), indent=1))
         return
-    screen = Console(highlight=False, markup=False)
+    screen = screen_of(sys.stdout)
     if screen.is_terminal:
         _on_screen(screen, index, found, explain=explain)
     else:
@@ -66,7 +69,7 @@ def show_evaluation(answers: Sequence[CaseResult], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"methods": rows, "commits": [_commit(one) for one in answers]}, indent=1))
         return
-    screen = Console(highlight=False, markup=False)
+    screen = screen_of(sys.stdout)
     if not screen.is_terminal:
         for cells in (_COLUMNS, *map(_cells, rows)):
             click.echo("\t".join(cells))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Report = Callable[[str], None]  # what is being done now
 EVERY_S = 4.0
@@ -28,12 +32,18 @@ def count_items(items: Iterable[_Item], report: Report, words: str) -> Iterator[
         yield item
 
 
+def screen_of(stream: TextIO) -> Console:
+    """The stream's own console where it has one, as the program's streams do; there no text of others acts."""
+    from rich.console import Console
+
+    opened = getattr(stream, "screen", None)
+    return Console(file=stream, highlight=False, markup=False) if opened is None else opened()
+
+
 @contextmanager
 def show_progress(words: str, *, every_s: float = EVERY_S) -> Generator[Report]:
     """Yields a function that takes what is being done now; `words` at first. A short command prints nothing."""
-    from rich.console import Console
-
-    screen = Console(stderr=True, highlight=False, markup=False)
+    screen = screen_of(sys.stderr)
     if screen.is_terminal:
         with screen.status(words) as status:
             yield status.update

@@ -128,7 +128,7 @@ def _with_answer(running: Viewing) -> None:
 def _a_trial(running: Viewing) -> str:
     """Its address, which is looked up before a clock runs."""
     csv = running.get("/trials.csv?task=task-00")[2].decode()
-    return f"/trial/{csv.splitlines()[1].split(',')[0]}"
+    return "/trial/" + csv.splitlines()[1].split(",")[0].strip('"')
 
 
 def _core_s(running: Viewing) -> float:

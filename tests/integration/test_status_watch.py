@@ -84,8 +84,12 @@ def test_a_store_that_does_not_answer_is_asked_again(tmp_path: Path, capsys: pyt
     assert slept == [1]
 
 
-def test_a_terminal_is_redrawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_is_redrawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     write(tmp_path, PLAN, everything)
     screen = StatusScreen(as_json=False, redraws=True)
     watch_status(DirectoryStore(tmp_path), PLAN.campaign, screen, every_s=1)
-    assert capsys.readouterr().out.startswith("\x1b[H\x1b[J")
+    assert capsys.readouterr().out.startswith("\x1b[H\x1b[2J")

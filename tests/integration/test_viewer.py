@@ -116,7 +116,7 @@ def test_what_a_page_may_do_is_said_with_it(viewer: Viewing) -> None:
 
 
 def test_files_are_text_whatever_they_say(viewer: Viewing) -> None:
-    trial = viewer.get("/trials.csv")[2].decode().splitlines()[1].split(",")[0]
+    trial = viewer.get("/trials.csv")[2].decode().splitlines()[1].split(",")[0].strip('"')
     status, headers, body = viewer.get(f"/trial/{trial}/1/file/patch.diff")
     assert (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
     assert headers["x-content-type-options"] == "nosniff"
@@ -148,7 +148,7 @@ def test_no_request_ends_the_server(viewer: Viewing) -> None:
 
 
 def test_two_people_at_once_see_what_one_sees(viewer: Viewing) -> None:
-    trial = viewer.get("/trials.csv")[2].decode().splitlines()[1].split(",")[0]
+    trial = viewer.get("/trials.csv")[2].decode().splitlines()[1].split(",")[0].strip('"')
     wait_until(lambda: b"being computed" not in viewer.get("/")[2], "the answer", within_s=120)
     paths = ["/", "/trials", "/trials.csv", f"/trial/{trial}", f"/trial/{trial}/1/file/patch.diff"]
     alone = {path: viewer.get(path)[::2] for path in paths}
@@ -217,7 +217,7 @@ def test_from_the_answer_to_a_pair_by_one_click(window: Browser, viewer: Viewing
 
 @BROWSER
 def test_steps_are_searched_and_folded_by_kind(window: Browser, viewer: Viewing) -> None:
-    trial = viewer.get("/trials.csv?condition=flat_llm")[2].decode().splitlines()[1].split(",")[0]
+    trial = viewer.get("/trials.csv?condition=flat_llm")[2].decode().splitlines()[1].split(",")[0].strip('"')
     entered(window, viewer)
     window.visit(f"{viewer.origin}/trial/{trial}")
     window.wait_for("!document.getElementById('find').hidden")

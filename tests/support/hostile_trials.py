@@ -17,10 +17,10 @@ from pathlib import Path
 import zstandard
 
 from tests.support import ledgers as made
-from trialfleet_controller.commands.show import printable
 from trialfleet_ledger.bundle import capped
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.live_output import inflated
 from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import Grants
@@ -224,7 +224,7 @@ class Hostile:
     def look_at_the_live_log(self) -> None:
         whole = zstandard.compress((self.folder / "stdout").read_bytes())
         raw = self.draw.choice((whole, damaged(self.draw, whole)))
-        printable(inflated(raw))
+        visible(inflated(raw))
 
 
 def order() -> Grants:

@@ -19,8 +19,8 @@ from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h
 from trialfleet_analysis.report.html.plots import Mark, Scale, differences, row
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.markdown import long_text, section_lines
-from trialfleet_analysis.report.sanitize import markdown as escaped
-from trialfleet_analysis.report.sanitize import plain
+from trialfleet_ledger.display_text import markdown as escaped
+from trialfleet_ledger.display_text import one_line
 
 MOST = 12  # cautions on a terminal
 
@@ -109,11 +109,11 @@ def show(combined: Combined, console: Console) -> None:
 
 def _parts(found: ShownCombination) -> Iterator[RenderableType]:
     for number, sentence in enumerate(found.answer):
-        yield Text(plain(sentence, longest=2000), style="" if number else "bold")
-    yield Text(f"\n{plain(found.name)}, in points", style="italic")
+        yield Text(one_line(sentence, longest=2000), style="" if number else "bold")
+    yield Text(f"\n{one_line(found.name)}, in points", style="italic")
     yield _table(found)
     for caution in found.cautions[:MOST]:
-        yield Text(f"! {plain(caution)}", style="yellow")
+        yield Text(f"! {one_line(caution)}", style="yellow")
     if len(found.cautions) > MOST:
         yield Text(f"! and {plural(len(found.cautions) - MOST, 'more caution')} in the files", style="yellow")
 
@@ -125,5 +125,5 @@ def _table(found: ShownCombination) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for one in found.lines:
         limits = point_limits(one.difference) or "–"
-        table.add_row(Text(plain(one.name)), bare_points(one.difference.estimate), limits, bare_p(one.p_value))
+        table.add_row(Text(one_line(one.name)), bare_points(one.difference.estimate), limits, bare_p(one.p_value))
     return table

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic_core import to_jsonable_python
 
 from trialfleet_analysis.combining.evidence import CampaignEvidence
-from trialfleet_analysis.report.sanitize import plain
+from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.treatments import parts_of
 
@@ -55,7 +55,8 @@ def refuse_different(found: Sequence[CampaignDifference]) -> None:
     """Raises `OperatorError` that names each difference."""
     if found:
         raise OperatorError(
-            "the campaigns do not compare the same:\n" + "\n".join(f"  {plain(one.text, 400)}" for one in found),
+            "the campaigns do not compare the same:\n"
+            + "\n".join(f"  {one_line(one.text, 400)}" for one in found),
             hint="leave out the campaigns that differ, or add --across: the answer is then a mean over them",
         )
 
@@ -141,5 +142,5 @@ def _shown(value: object) -> str:
     if value is None:
         return ABSENT
     if isinstance(value, str):
-        return plain(value, LONGEST)
-    return plain(json.dumps(to_jsonable_python(value), sort_keys=True, ensure_ascii=False), LONGEST)
+        return one_line(value, LONGEST)
+    return one_line(json.dumps(to_jsonable_python(value), sort_keys=True, ensure_ascii=False), LONGEST)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
     from trialfleet_analysis.power_cli.asking import Answered
@@ -126,13 +127,12 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
 
     found = answered(PowerOptions(power=goal, **given))
     if as_json:
-        click.echo(json.dumps(_document(found), indent=1))
+        click.echo(printable_json(_document(found), indent=1))
         return
-    from rich.console import Console
-
     from trialfleet_analysis.power_cli.terminal import WIDTH, show
+    from trialfleet_ledger.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     if not console.is_terminal:
         console.width = WIDTH
     show(found.answer, found.pilot, console)

@@ -13,7 +13,7 @@ from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
 from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head, points, table
 from trialfleet_analysis.report.figures import NOTHING, percent, plural
-from trialfleet_analysis.report.sanitize import plain
+from trialfleet_ledger.display_text import one_line
 
 SHOWN = 12  # tasks of a campaign of many
 
@@ -63,9 +63,11 @@ def _dropping(found: LooksPlan) -> Iterator[RenderableType]:
 
 
 def trend(found: TrendPlan) -> Iterator[RenderableType]:
-    doses = ", ".join(f"{plain(name)} {dose:,}" for name, dose in zip(found.conditions, found.doses, strict=True))
+    doses = ", ".join(
+        f"{one_line(name)} {dose:,}" for name, dose in zip(found.conditions, found.doses, strict=True)
+    )
     yield head(
-        f"{plain(found.campaign)}: trend over the doses {doses}, {plural(found.tasks, 'task')}, these tasks"
+        f"{one_line(found.campaign)}: trend over the doses {doses}, {plural(found.tasks, 'task')}, these tasks"
     )
     names = ("reps", "trials", "highest − lowest", "power", f"{percent(found.effort.power)} power from")
     shown = table(*names, numbers=len(names))
@@ -125,7 +127,7 @@ def _money(cost: float | None) -> str:
 
 def known(found: KnownTasksPlan) -> Iterator[RenderableType]:
     of, blocks = found.seen, plural(found.seen.blocks, "complete block")
-    yield head(f"each task's rate from {plain(of.condition)} in {plain(of.campaign)}, {blocks}")
+    yield head(f"each task's rate from {one_line(of.condition)} in {one_line(of.campaign)}, {blocks}")
     yield from _tasks(found)
     if found.seen.interim:
         yield Text("! that campaign still runs: this look is recorded", style="yellow")
@@ -153,7 +155,7 @@ def _tasks(found: KnownTasksPlan) -> Iterator[RenderableType]:
     for one in found.seen.tasks[:SHOWN]:
         seen = f"{one.passes}/{one.trials}" if one.trials else "not run"
         cells = seen, percent(one.rate), f"{one.information:.3f}", percent(one.saturated)
-        shown.add_row(Text(plain(one.task)), *cells)
+        shown.add_row(Text(one_line(one.task)), *cells)
     yield shown
     if len(found.seen.tasks) > SHOWN:
         yield Text(f"and {plural(len(found.seen.tasks) - SHOWN, 'task')} that tell less: --json lists them")

@@ -28,9 +28,9 @@ from trialfleet_analysis.power_cli.words import head as _head
 from trialfleet_analysis.power_cli.words import points as _points
 from trialfleet_analysis.power_cli.words import table as _table
 from trialfleet_analysis.report.figures import NOTHING, percent, plural
-from trialfleet_analysis.report.sanitize import plain
 from trialfleet_analysis.statistics.estimates import Estimand
 from trialfleet_analysis.statistics.power import Design, TestName
+from trialfleet_ledger.display_text import one_line
 
 TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Boschloo's exact test"}
 NAMES: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
@@ -182,7 +182,7 @@ def _declared(found: CampaignPlan) -> Iterator[RenderableType]:
         return
     contrast = f"{said.treatment} against {said.control}" if said.treatment else "no primary contrast is declared"
     apart = f"; {plural(said.apart, 'task')} without an oracle left out" if said.apart else ""
-    yield Text(plain(f"{said.campaign}: {contrast}{apart}"))
+    yield Text(one_line(f"{said.campaign}: {contrast}{apart}"))
 
 
 def _titled(name: Estimand, found: CampaignPlan) -> str:
@@ -267,15 +267,15 @@ def _effects(design: Design) -> tuple[str, str]:
 
 
 def _pilot(pilot: Pilot) -> Iterator[RenderableType]:
-    yield _head(plain(f"pilot {pilot.campaign}: {plural(pilot.blocks, 'complete block')}"))
-    table = _table("task", plain(pilot.control), plain(pilot.treatment))
+    yield _head(one_line(f"pilot {pilot.campaign}: {plural(pilot.blocks, 'complete block')}"))
+    table = _table("task", one_line(pilot.control), one_line(pilot.treatment))
     for task in pilot.tasks:
         table.add_row(
-            Text(plain(task.task)), f"{task.passes_b}/{task.trials_b}", f"{task.passes_a}/{task.trials_a}"
+            Text(one_line(task.task)), f"{task.passes_b}/{task.trials_b}", f"{task.passes_a}/{task.trials_a}"
         )
     yield table
     for left in pilot.left_out:
-        yield Text(plain(f"! {left} is left out: no valid trial in one of the two"), style="yellow")
+        yield Text(one_line(f"! {left} is left out: no valid trial in one of the two"), style="yellow")
     icc = pilot.icc
     if icc.estimate is None:
         yield Text(f"ICC of the control's tasks: undefined, {icc.reason}")

@@ -11,8 +11,8 @@ from rich.text import Text
 from trialfleet_analysis.rates import ConditionResult
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural
-from trialfleet_analysis.report.sanitize import plain
 from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_ledger.display_text import one_line
 
 WIDEST = 100  # columns: longer lines are hard to read
 MOST = 12  # conditions that are drawn
@@ -50,10 +50,10 @@ def _lines(report: Report, steps: Sequence[NextStep], width: int) -> Iterator[Te
     """What wraps, and what does not: a plot, and a command that is copied."""
     yield Text("")
     if report.banner:
-        yield Text(plain(report.banner, longest=2000), style="bold yellow")
+        yield Text(one_line(report.banner, longest=2000), style="bold yellow")
     first, *rest = report.answer
-    yield Text(plain(first, longest=2000), style="bold")
-    yield from (Text(plain(sentence, longest=2000)) for sentence in rest)
+    yield Text(one_line(first, longest=2000), style="bold")
+    yield from (Text(one_line(sentence, longest=2000)) for sentence in rest)
     yield Text("")
     for line in condition_plot(report.conditions, width):
         yield Text(line, no_wrap=True)
@@ -64,7 +64,7 @@ def _lines(report: Report, steps: Sequence[NextStep], width: int) -> Iterator[Te
         )
     longest = max((len(step.purpose) for step in steps), default=0)
     for step in steps:
-        yield Text(f"{step.purpose:{longest}}{GAP}{plain(step.command, longest=2000)}", no_wrap=True)
+        yield Text(f"{step.purpose:{longest}}{GAP}{one_line(step.command, longest=2000)}", no_wrap=True)
 
 
 def condition_plot(conditions: Sequence[ConditionResult], width: int) -> list[str]:
@@ -72,7 +72,7 @@ def condition_plot(conditions: Sequence[ConditionResult], width: int) -> list[st
 
     [---o----] is the interval with the rate inside. Names stand above their rows where the width is small.
     """
-    shown = [(plain(one.condition), one.these_tasks) for one in conditions[:MOST]]
+    shown = [(one_line(one.condition), one.these_tasks) for one in conditions[:MOST]]
     words = [_words(rate) for _, rate in shown]
     longest, numbers = max((len(name) for name, _ in shown), default=0), max(map(len, words), default=0)
     beside = width - longest - numbers - 2 * len(GAP) >= LEAST_PLOT

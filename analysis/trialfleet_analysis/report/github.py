@@ -10,7 +10,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.tables import Value
-from trialfleet_analysis.report.sanitize import markdown
+from trialfleet_ledger.display_text import markdown
 from trialfleet_ledger.errors import OperatorError
 
 MAX_LINES = 40

@@ -11,7 +11,7 @@ from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value
 from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
-from trialfleet_analysis.report.sanitize import markdown as text
+from trialfleet_ledger.display_text import markdown as text
 
 
 def to_markdown(report: Report) -> str:

@@ -26,7 +26,7 @@ from trialfleet_analysis.report.figures import (
 from trialfleet_analysis.report.findings.effort import core_seconds
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.tables import Value
-from trialfleet_analysis.report.sanitize import plain
+from trialfleet_ledger.display_text import one_line
 
 MOST = 12  # contrasts, cautions, and tasks of the cells that are printed; the files hold the others
 WIDEST = 5  # conditions whose cells stand side by side in 80 columns
@@ -40,7 +40,7 @@ def show(report: Report, console: Console) -> None:
 
 def _parts(report: Report) -> Iterator[RenderableType]:
     if report.banner:
-        yield Text(plain(report.banner, longest=2000), style="bold yellow")
+        yield Text(one_line(report.banner, longest=2000), style="bold yellow")
     yield from _answer(report)
     yield from _summary(report)
     yield _title(f"pass rates on {estimand(report)}: mean of the tasks' rates")
@@ -56,9 +56,9 @@ def _parts(report: Report) -> Iterator[RenderableType]:
 
 def _answer(report: Report) -> Iterator[Text]:
     first, *rest = report.answer
-    yield Text(plain(first, longest=2000), style="bold")
+    yield Text(one_line(first, longest=2000), style="bold")
     for sentence in rest:
-        yield Text(plain(sentence, longest=2000))
+        yield Text(one_line(sentence, longest=2000))
 
 
 def _summary(report: Report) -> Iterator[RenderableType]:
@@ -74,8 +74,8 @@ def _summary(report: Report) -> Iterator[RenderableType]:
 
 
 def _noted(value: Value) -> Text:
-    text = Text(plain(value.text))
-    return text.append(f"\n{plain(value.note)}", style="dim") if value.note else text
+    text = Text(one_line(value.text))
+    return text.append(f"\n{one_line(value.note)}", style="dim") if value.note else text
 
 
 def _title(text: str) -> Text:
@@ -88,7 +88,7 @@ def _conditions(report: Report) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for one in report.conditions:
         table.add_row(
-            Text(plain(one.condition)),
+            Text(one_line(one.condition)),
             Text(percent(one.these_tasks.estimate), style="bold"),
             limits(one.these_tasks),
             f"{one.passes}/{one.valid}",
@@ -106,10 +106,10 @@ def _cells(report: Report) -> Iterator[RenderableType]:
     yield _title("cells: passed/valid, Wilson's 95% interval in per cent")
     table = _table("task")
     for one in report.conditions:
-        table.add_column(Text(plain(one.condition)), justify="right", overflow="fold")
+        table.add_column(Text(one_line(one.condition)), justify="right", overflow="fold")
     for row in report.tasks[:MOST]:
         found = {cell.condition: cell for cell in report.cells if cell.task == row.task}
-        table.add_row(Text(plain(row.task)), *(_cell(found.get(one.condition)) for one in report.conditions))
+        table.add_row(Text(one_line(row.task)), *(_cell(found.get(one.condition)) for one in report.conditions))
     yield table
     if len(report.tasks) > MOST:
         yield Text(f"and {plural(len(report.tasks) - MOST, 'more task')} in the files", style="dim")
@@ -126,7 +126,7 @@ def _contrasts(report: Report) -> Iterator[RenderableType]:
     """Named by the treatment alone where all have the same control."""
     found = report.analysis.contrasts
     controls = {one.control for one in found}
-    against = f" with {plain(found[0].control)}" if len(controls) == 1 else ""
+    against = f" with {one_line(found[0].control)}" if len(controls) == 1 else ""
     valid = ": only p on these tasks allow for looks" if report.analysis.looks or report.analysis.anytime else ""
     monitored = (valid or ": no p is valid yet") if report.analysis.monitored else ""
     yield _title(f"contrasts{against}, in points{monitored}")
@@ -134,7 +134,7 @@ def _contrasts(report: Report) -> Iterator[RenderableType]:
     for column in ("on", "points", "interval", "p", "corrected"):
         table.add_column(column, justify="left" if column == "on" else "right", no_wrap=True)
     for one in found[:MOST]:
-        name = Text(plain(one.treatment if against else one.name))
+        name = Text(one_line(one.treatment if against else one.name))
         table.add_row(name, *_part("these", one, one.these_tasks))
         role = Text("  (primary)" if one.role == "primary" else "", style="dim")
         table.add_row(role, *_part("like these", one, one.tasks_like_these))
@@ -162,7 +162,7 @@ def _losses(report: Report) -> Table:
     for entry in report.losses:
         groups.setdefault((entry.loss.words, entry.stage.value.replace("_", " ")), []).append(entry)
     for (loss, stage), found in sorted(groups.items()):
-        by_condition = ", ".join(f"{plain(entry.condition)} {entry.attempts}" for entry in found)
+        by_condition = ", ".join(f"{one_line(entry.condition)} {entry.attempts}" for entry in found)
         table.add_row(loss, stage, str(sum(entry.attempts for entry in found)), Text(by_condition))
     return table
 
@@ -171,7 +171,7 @@ def _cautions(report: Report) -> Iterator[Text]:
     if report.cautions:
         yield Text("")
     for caution in report.cautions[:MOST]:
-        yield Text(f"! {plain(caution)}", style="yellow")
+        yield Text(f"! {one_line(caution)}", style="yellow")
     if len(report.cautions) > MOST:
         yield Text(f"! and {plural(len(report.cautions) - MOST, 'more caution')} in the files", style="yellow")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_analysis.source import CampaignSource, find_source
+from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,11 +40,11 @@ def side_by_side(campaign: str, other: str, store: str | None, as_json: bool, no
     one, two = (_read(find_source(name, store), verify=not no_verify) for name in (campaign, other))
     found = shown_together(one, two)
     if as_json:
-        click.echo(json.dumps(json.loads(to_json(found)), indent=1))
+        click.echo(printable_json(json.loads(to_json(found)), indent=1))
         return
-    from rich.console import Console
+    from trialfleet_ledger.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     if not console.is_terminal:
         console.width = 160
     for part in _parts(found):
@@ -66,10 +67,10 @@ def _parts(found: SideBySide) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from trialfleet_analysis.report.figures import limits, percent, plural
-    from trialfleet_analysis.report.sanitize import plain
+    from trialfleet_ledger.display_text import one_line
 
     first, *others = found.caveats
-    yield Text(plain(first), style="bold")
+    yield Text(one_line(first), style="bold")
     yield Text(f"\n{plural(len(found.tasks), 'task')} of the same digest in both", style="italic")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("campaign", "condition", "agent"):
@@ -77,13 +78,13 @@ def _parts(found: SideBySide) -> Iterator[RenderableType]:
     for name in ("rate", "95% interval", "passed/valid", "lost"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in found.conditions:
-        told = (Text(plain(text)) for text in (row.campaign, row.condition, row.agent))
+        told = (Text(one_line(text)) for text in (row.campaign, row.condition, row.agent))
         rate = percent(row.rate.estimate), limits(row.rate), f"{row.passes}/{row.valid}", str(row.lost)
         table.add_row(*told, *rate)
     yield table
     for caveat in others:
-        yield Text(f"! {plain(caveat)}", style="yellow")
+        yield Text(f"! {one_line(caveat)}", style="yellow")
     for gap in found.left_out[:MOST]:
-        yield Text(f"not shown: {plain(gap.task)} ({plain(gap.reason)})", style="dim")
+        yield Text(f"not shown: {one_line(gap.task)} ({one_line(gap.reason)})", style="dim")
     if len(found.left_out) > MOST:
         yield Text(f"and {plural(len(found.left_out) - MOST, 'more task')} in --json", style="dim")

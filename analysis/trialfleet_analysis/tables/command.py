@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from trialfleet_analysis.source import find_source
+from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
     from trialfleet_analysis.tables.read import CampaignTables
@@ -66,7 +66,7 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
         "files": paths,
     }
     if as_json:
-        click.echo(json.dumps(facts, indent=1))
+        click.echo(printable_json(facts, indent=1))
         return
     if plan.dry_run:
         click.echo(plan.title)

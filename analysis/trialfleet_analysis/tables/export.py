@@ -12,6 +12,7 @@ from pyarrow import csv
 
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.schema import to_parquet
+from trialfleet_ledger.display_text import csv_cell
 from trialfleet_ledger.output_files import replace_outputs
 
 Format = Literal["parquet", "csv"]
@@ -36,12 +37,21 @@ def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[
 
 
 def to_csv(table: pa.Table) -> bytes:
-    """With a header; lists as JSON, moments in UTC, nothing between two commas for what has no value."""
-    untyped = cast("Any", table)
-    for place, name in enumerate(table.column_names):
-        if pa.types.is_list(untyped.schema.field(name).type):
-            lists = [json.dumps(value) for value in untyped.column(name).to_pylist()]
-            untyped = untyped.set_column(place, name, pa.array(lists, pa.string()))
+    """With a header; lists as JSON, moments in UTC, nothing between two commas for what has no value. Text is in
+    quotes, and such that no spreadsheet computes it: `display_text.csv_cell`."""
+    columns = {name: _safe_column(table.column(name)) for name in table.column_names}
     buffer = io.BytesIO()
-    csv.write_csv(untyped, buffer)
+    csv.write_csv(pa.table(cast("Any", columns)), buffer)
     return buffer.getvalue()
+
+
+def _safe_column(column: pa.ChunkedArray[Any]) -> Any:
+    """Each different text is made safe once."""
+    untyped: Any = column
+    if pa.types.is_list(untyped.type):
+        return pa.array([json.dumps(value) for value in untyped.to_pylist()], pa.string())
+    if not (pa.types.is_string(untyped.type) or pa.types.is_dictionary(untyped.type)):
+        return untyped
+    encoded = untyped.cast(pa.string()).combine_chunks().dictionary_encode()
+    safe = [csv_cell(text) for text in encoded.dictionary.to_pylist()]
+    return pa.array(safe, pa.string()).take(encoded.indices)

@@ -13,12 +13,12 @@ from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
 from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.blocks import complete_blocks
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
-from trialfleet_ledger.trajectory import LARGEST_COUNT
 
 CellName = tuple[str, str]  # task, condition
 ChannelName = Literal["files", "inline", "hook", "rules", "skills", "mcp"]

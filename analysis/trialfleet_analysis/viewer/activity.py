@@ -16,6 +16,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.live_output import inflated, last_lines
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.trial_order import Planned
+from trialfleet_ledger.untrusted import finite
 
 SHOWN = 8  # running attempts with their output
 NEWEST = 8  # ends
@@ -113,7 +114,7 @@ class ActivityReader:
         newest = max((keys.number_of(entry.key) for entry in self._epochs()), default=0)
         raw = self.store.get(keys.beat(self.campaign, newest)) if newest else None
         with suppress(ValueError, OperatorError):
-            beat = from_json(raw) if raw is not None else None
+            beat = from_json(raw, allow_inf_nan=False) if raw is not None else None
             if isinstance(beat, dict) and cast("dict[str, Any]", beat).get("state") == "ended":
                 return False
             return not Ledger(self.store, self.campaign).directives.nothing_starts(rest)
@@ -136,7 +137,7 @@ class ActivityReader:
         """Plain JSON by key; without what cannot be read."""
         for key, raw in self.store.get_many([key for key in wanted if key not in self._read]):
             try:
-                found = from_json(raw) if raw is not None else None
+                found = from_json(raw, allow_inf_nan=False) if raw is not None else None
             except ValueError:
                 found = None
             if isinstance(found, dict):
@@ -173,7 +174,7 @@ def _cost(outcome: Mapping[str, Any]) -> float | None:
         cost = outcome["scored"]["metrics"]["cost_usd"]
     except (KeyError, TypeError):
         return None
-    return float(cost) if isinstance(cost, int | float) else None
+    return finite(cost)
 
 
 def _losses(outcomes: Any, ends: Any) -> dict[str, int]:  # Any: plain JSON

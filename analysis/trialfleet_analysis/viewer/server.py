@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -17,7 +18,7 @@ from trialfleet_analysis.viewer.access import Access, Admission
 from trialfleet_analysis.viewer.assets import ASSETS, asset
 from trialfleet_analysis.viewer.pages.scaffold import POLICY, message_page
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
-from trialfleet_analysis.viewer.visible import visible
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import StoreError
 
@@ -35,7 +36,9 @@ HEADERS = {
 def application(site: CampaignSite, access: Access) -> ASGIApp:
     """Every answer has the headers above; nobody gets one without the token."""
     guard = Middleware(Guard, access=access)
-    return Starlette(routes=_routes(site), exception_handlers=_refusals(site), middleware=[guard])
+    app = Starlette(routes=_routes(site), exception_handlers=_refusals(site), middleware=[guard])
+    app.router.redirect_slashes = False  # no answer leads to an address that a request names
+    return app
 
 
 def _routes(site: CampaignSite) -> list[Route]:
@@ -99,7 +102,7 @@ def _table(site: CampaignSite, request: Request) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="trials.{form}"'}
     if form == "parquet":
         return Response(site.parquet(asked), media_type="application/vnd.apache.parquet", headers=headers)
-    return PlainTextResponse(site.table(asked), media_type="text/csv", headers=headers)
+    return Response(site.table(asked), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def _file(site: CampaignSite, request: Request) -> Response:
@@ -117,6 +120,16 @@ def _asset(request: Request) -> Response:
     if name not in ASSETS:
         raise NoSuchPage(name)
     return Response(asset(name), media_type=ASSETS[name])
+
+
+def own_address(path: str, query: str) -> str:
+    """An address of this server: a browser takes `//host` and `/\\host` for another one.
+
+    >>> own_address("//evil.example/a b", "x=1"), own_address("/\\t/evil.example", "")
+    ('/evil.example/a%20b?x=1', '/%09/evil.example')
+    """
+    address = quote("/" + path.lstrip("/\\"))
+    return f"{address}?{quote(query, safe='=&%+,;:@/?-._~')}" if query else address
 
 
 class Guard:
@@ -146,8 +159,7 @@ class Guard:
             await self._app(scope, receive, _with_headers(send))
 
     def _entered(self, request: Request) -> Response:
-        onward = request.url.remove_query_params("token")
-        address = escape(f"{onward.path}?{onward.query}" if onward.query else onward.path)
+        address = escape(own_address(request.url.path, request.url.remove_query_params("token").query))
         text = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><title>trialfleet</title>'
         answer = HTMLResponse(text)
         answer.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="strict")

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import tostring
 
 import pyarrow as pa
 
+from trialfleet_analysis.tables.export import to_csv
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.schema import to_parquet
 from trialfleet_analysis.viewer.addresses import Addresses
@@ -27,7 +28,6 @@ from trialfleet_analysis.viewer.trial_list import (
     rows_of_page,
     selected,
     shown,
-    to_csv,
     with_text,
 )
 from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
@@ -97,7 +97,7 @@ class CampaignSite:
         made = rows_section(self._listed(query, SEARCH_S), query, self.to)
         return tostring(made, encoding="unicode", method="html")
 
-    def table(self, parameters: Mapping[str, str]) -> str:
+    def table(self, parameters: Mapping[str, str]) -> bytes:
         return to_csv(self._shown(parameters))
 
     def parquet(self, parameters: Mapping[str, str]) -> bytes:

@@ -3,8 +3,6 @@ CSV."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -126,21 +124,3 @@ def with_text(found: pa.Table, turns: Mapping[str, int]) -> pa.Table:
 def shown(found: pa.Table, query: TrialQuery) -> pa.Table:
     """All rows, with the columns that the page shows."""
     return found.select([*ALWAYS, *([FOUND] if query.text else ()), *query.columns])
-
-
-def to_csv(found: pa.Table) -> str:
-    """A text that a spreadsheet would take for a formula begins with an apostrophe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(found.column_names)
-    for row in found.to_pylist():
-        writer.writerow([_field(value) for value in row.values()])
-    return out.getvalue()
-
-
-def _field(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(cast("list[str]", value))
-    if isinstance(value, str):
-        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
-    return "" if value is None else str(value)

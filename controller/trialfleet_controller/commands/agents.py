@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.exit_codes import CommandExit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def list_agents(as_json: bool) -> None:
 
     found = [*known_agents(Cache.default())]
     if as_json:
-        click.echo(json.dumps([one.model_dump(mode="json") for one in found], indent=1))
+        click.echo(printable_json([one.model_dump(mode="json") for one in found], indent=1))
     else:
         click.echo(listing(found))
 
@@ -64,7 +64,7 @@ def check_agent(kind: str, model: str | None, as_json: bool) -> None:
 
 def _as_json(found: AgentCheck, differing: Sequence[str]) -> str:
     shown = {**found.matrix.model_dump(mode="json"), "differing": differing, "wall_s": round(found.wall_s, 1)}
-    return json.dumps(shown, indent=1)
+    return printable_json(shown, indent=1)
 
 
 def _as_text(found: AgentCheck) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from trialfleet_controller.commands.options import mirror_option
+from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
     from trialfleet_controller.authoring.asked import Kind
@@ -130,7 +130,7 @@ def build(
             building = BuildContext(bench, context_cache, mirrors, author_agent, seed)
             made.append(build_one(task, kind, building))
     if as_json:
-        click.echo(json.dumps([one.manifest.model_dump(mode="json") | {"fresh": one.fresh} for one in made]))
+        click.echo(printable_json([one.manifest.model_dump(mode="json") | {"fresh": one.fresh} for one in made]))
         return
     for one in made:
         _print(one, out)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.exit_codes import CommandExit
 
 _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
@@ -46,7 +46,7 @@ def doctor(campaign: str | None, store: str | None, for_kind: bool, as_json: boo
     if campaign is not None:
         found += campaign_checks(find(campaign, store))
     if as_json:
-        click.echo(json.dumps([asdict(check) for check in found], indent=1))
+        click.echo(printable_json([asdict(check) for check in found], indent=1))
     else:
         click.echo(memory_line())
         for check in found:

@@ -72,17 +72,18 @@ def _kubectl_hint(ledger: Ledger, trial: str, n: int) -> str | None:
 def _read(ledger: Ledger, trial: str, n: int) -> tuple[str, str, bool]:
     """The output so far and, once it has a bundle, the standard error, both safe for a terminal; and whether the
     attempt has ended."""
-    from trialfleet_controller.commands.show import open_bundle, printable
+    from trialfleet_controller.commands.show import open_bundle
     from trialfleet_ledger import keys
+    from trialfleet_ledger.display_text import visible
     from trialfleet_ledger.live_output import LOG_CAP, inflated
 
     attempt = ledger.attempts.attempt(trial, n)
     over = attempt is None or attempt.end is not None
     if attempt is None or attempt.end is None or attempt.end.bundle is None:
         raw = ledger.store.get(keys.attempt_file(ledger.campaign, trial, n, "live.log.zst"))
-        return printable(inflated(raw), LOG_CAP) if raw else "", "", over
+        return visible(inflated(raw), LOG_CAP) if raw else "", "", over
     bundle, fault = open_bundle(ledger, (attempt,), None)
     if bundle is None:
         return f"{fault}\n", "", over
     said, errors = (bundle.text(f"agent/{name}.log") or "" for name in ("stdout", "stderr"))
-    return printable(said, LOG_CAP), printable(errors, LOG_CAP), over
+    return visible(said, LOG_CAP), visible(errors, LOG_CAP), over

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
@@ -12,6 +11,7 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.prices import largest_request
@@ -90,7 +90,7 @@ def plan(
     cost = None if from_campaign is None else _cost(made, planned, found.store, from_campaign)
     if as_json:
         shown = {"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}
-        click.echo(json.dumps(shown if cost is None else {**shown, "cost": asdict(cost)}))
+        click.echo(printable_json(shown if cost is None else {**shown, "cost": asdict(cost)}))
     else:
         _print(made, reps, chosen, show_all=show_all, extend=extend)
     if cost is not None:

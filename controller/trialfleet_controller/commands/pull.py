@@ -110,7 +110,7 @@ def _record_of(raw: bytes | None) -> bytes:
     from trialfleet_ledger.store.rereading import WrongValue
 
     try:
-        from_json(raw or b"")
+        from_json(raw or b"", allow_inf_nan=False)
     except ValueError as error:
         raise WrongValue(f"not a record: {error}") from None
     return raw or b""
@@ -130,7 +130,7 @@ def _digest_in(end: bytes | None) -> str | None:
     from pydantic_core import from_json
 
     try:
-        value: Any = from_json(end or b"null")
+        value: Any = from_json(end or b"null", allow_inf_nan=False)
     except ValueError:
         return None
     return cast("dict[str, Any]", value).get("bundle") if isinstance(value, dict) else None

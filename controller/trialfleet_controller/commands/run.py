@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from trialfleet_controller.commands.options import HostOptions, host_options, mirror_option, report_options
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.operator_errors import operator_error
 
@@ -136,7 +136,7 @@ def _named_dry_run(found: CampaignReference, campaign_file: Path) -> tuple[str, 
 def conclude(ending: str, campaign: tuple[str, ...], *, as_json: bool, out: str | None, report: bool) -> None:
     """Print how the campaign ended, and report unless it was interrupted. `campaign`: see `named`."""
     if as_json:
-        click.echo(json.dumps({"event": "ended", "ending": ending}))
+        click.echo(printable_json({"event": "ended", "ending": ending}))
     if report and ending != "interrupted":
         # Standard output holds one JSON object per line and nothing else.
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.display_text import one_line, printable_json, visible
 
 if TYPE_CHECKING:
     from trialfleet_ledger.bundle import Bundle
@@ -50,7 +51,10 @@ LIMIT = 200_000  # characters printed of one file
     help="Print only this part. Repeatable. [default: all]",
 )
 @click.option(
-    "--file", "member", metavar="PATH", help="Print one file of the bundle, with terminal escapes removed."
+    "--file",
+    "member",
+    metavar="PATH",
+    help="Print one file of the bundle; what would act unseen appears as marks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the records and the bundle's file list as JSON.")
 def show(
@@ -77,7 +81,7 @@ def show(
         return
     if as_json:
         click.echo(
-            json.dumps({"dry_run": plan.dry_run, **_plain(wanted, chain, outcome, bundle, fault)}, indent=1)
+            printable_json({"dry_run": plan.dry_run, **_plain(wanted, chain, outcome, bundle, fault)}, indent=1)
         )
         return
     parts = part or (*PARTS, "attempts")
@@ -122,13 +126,6 @@ def _last_with_bundle(chain: tuple[StoredAttempt, ...], n: int | None) -> End | 
     return next((a.end for a in reversed(candidates) if a.end is not None and a.end.bundle is not None), None)
 
 
-def printable(text: str, limit: int = LIMIT) -> str:
-    """Make text safe for a terminal: output of an agent or a test must not control it."""
-    from trialfleet_ledger.untrusted import plain
-
-    return plain(text, limit)
-
-
 def _print_member(bundle: Bundle | None, path: str, fault: str | None) -> None:
     from trialfleet_ledger.errors import OperatorError
 
@@ -137,7 +134,7 @@ def _print_member(bundle: Bundle | None, path: str, fault: str | None) -> None:
     text = bundle.text(path)
     if text is None:
         raise OperatorError("no such file in the bundle", where=path, hint=f"one of: {', '.join(bundle.files)}")
-    click.echo(printable(text))
+    click.echo(visible(text, LIMIT))
 
 
 def _plain(
@@ -193,7 +190,7 @@ def lines_of(
             for path in members:
                 yield from _member(bundle, name, path, full=full)
     cut = _cut(bundle)
-    files = ", ".join(f"{printable(path)}{cut.get(path, '')}" for path in bundle.files)
+    files = ", ".join(f"{one_line(path)}{cut.get(path, '')}" for path in bundle.files)
     yield from ("", f"files in the bundle (print one with --file PATH): {files}")
 
 
@@ -220,7 +217,7 @@ def _cause(scored: Scored) -> str:
         return ", also without any change"
     if not scored.needed:
         return ""
-    files = ", ".join(printable(path) for path in scored.needed)
+    files = ", ".join(one_line(path) for path in scored.needed)
     return f", {'by these files alone' if scored.verdict == 'forged' else 'only with'} {files}"
 
 
@@ -234,7 +231,7 @@ def _attempt(attempt: StoredAttempt) -> str:
     if end.loss is not None:
         loss = end.loss.loss
         how = loss.words if loss.by_operator else f"lost ({loss}, recorded by the {end.by})"
-        return f"{head}  {how}: {printable(end.loss.message)}"
+        return f"{head}  {how}: {one_line(end.loss.message)}"
     assert end.scored is not None
     return f"{head}  {end.scored.verdict}{'  QUARANTINED' if attempt.quarantined else ''}"
 
@@ -242,8 +239,8 @@ def _attempt(attempt: StoredAttempt) -> str:
 def _place(start: Start) -> str:
     """Where the attempt's runner runs or ran."""
     if start.pod is not None:
-        return f"started in pod {printable(start.host)} on node {printable(start.node or 'unknown')}"
-    return f"started on {printable(start.host)}, pid {start.pid}"
+        return f"started in pod {one_line(start.host)} on node {one_line(start.node or 'unknown')}"
+    return f"started on {one_line(start.host)}, pid {start.pid}"
 
 
 def _member(bundle: Bundle, title: str, path: str, *, full: bool) -> Iterator[str]:
@@ -251,7 +248,7 @@ def _member(bundle: Bundle, title: str, path: str, *, full: bool) -> Iterator[st
     if not text:
         return
     yield from ("", f"── {title}: {path}{_cut(bundle).get(path, '')}")
-    yield _tests(text, full=full) if path == "tests/results.json" else printable(text.rstrip("\n"))
+    yield _tests(text, full=full) if path == "tests/results.json" else visible(text.rstrip("\n"), LIMIT)
 
 
 def _tests(text: str, *, full: bool) -> str:
@@ -260,10 +257,10 @@ def _tests(text: str, *, full: bool) -> str:
     try:
         results = json.loads(text)
         rows = [(str(r["outcome"]), str(r["id"])) for r in results]
-    except (ValueError, TypeError, KeyError):
-        return printable(text)
-    failing = [f"{outcome:8} {name}" for outcome, name in sorted(rows) if outcome != "passed"]
-    passed = [f"{outcome:8} {name}" for outcome, name in sorted(rows) if outcome == "passed"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return visible(text, LIMIT)
+    failing = [f"{one_line(outcome):8} {one_line(name)}" for outcome, name in sorted(rows) if outcome != "passed"]
+    passed = [f"{one_line(outcome):8} {one_line(name)}" for outcome, name in sorted(rows) if outcome == "passed"]
     if passed and not full:
         passed = [f"{len(passed)} passed (--part tests names them)"]
-    return printable("\n".join([*failing, *passed]))
+    return visible("\n".join([*failing, *passed]), LIMIT)

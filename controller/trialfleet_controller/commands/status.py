@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +9,7 @@ import click
 from trialfleet_controller.commands.options import store_option
 from trialfleet_controller.status.campaign_status import CampaignStatus, read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger
@@ -44,7 +44,7 @@ def status(campaign: str, store: str | None, watch: bool, every: float, as_json:
     status = read_status(found.store, found.name)
     if status.terminal < status.planned and status.complete_blocks:
         _record_look(found.ledger, status)
-    click.echo(json.dumps(status.as_json(), indent=1) if as_json else "\n".join(lines(status)))
+    click.echo(printable_json(status.as_json(), indent=1) if as_json else "\n".join(lines(status)))
     return None
 
 

@@ -5,7 +5,6 @@ Events carry no verdicts: counting passes while a campaign runs is a look at its
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -15,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TextIO
 
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.errors import OperatorError
 
 LOG_VARIABLE = "TRIALFLEET_LOG"  # "json": as --log-json -
@@ -76,7 +76,7 @@ def line(event: CampaignEvent, campaign: str) -> str:
         "attempt": event.attempt,
         **{name: scrubbed(value) if isinstance(value, str) else value for name, value in event.detail.items()},
     }
-    return json.dumps({name: value for name, value in found.items() if value is not None}, ensure_ascii=False)
+    return printable_json({name: value for name, value in found.items() if value is not None})
 
 
 @contextmanager

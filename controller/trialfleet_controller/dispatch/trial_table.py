@@ -19,6 +19,7 @@ from trialfleet_ledger.fold import Chain, StoredAttempt, score_from
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.trial_order import Planned
+from trialfleet_ledger.untrusted import finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class CampaignBudget:
         reports no cost."""
         if agent_runs == 0:
             return 0.0
-        known = scored.metrics.cost_usd if scored is not None else None
+        known = finite(scored.metrics.cost_usd) if scored is not None else None
         return agent_runs * self.trial if known is None else known + (agent_runs - 1) * self.trial
 
     def cost(self, chain: Chain) -> float:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, McpOrder, McpSpec, SkillOrder
-from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.trees import Tree, TreeError, pack, read_folder
 from trialfleet_runner.context.skills import FILE
+from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
 
 
 class Extensions(NamedTuple):
@@ -75,11 +73,8 @@ def description_of(text: bytes) -> str:
     begin, _, rest = text.decode(errors="replace").partition("\n")
     if begin.strip() != "---":
         return ""
-    try:
-        head = mapping(yaml.safe_load(rest.partition("\n---")[0]))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return ""
-    description = head.get("description")  # never `str` of a list: aliases can make it long beyond bound
+    # never `str` of a list: aliases can make it long beyond bound
+    description = parse_foreign_yaml(rest.partition("\n---")[0]).get("description")
     return " ".join(description.split()) if isinstance(description, str) else ""
 
 

@@ -37,7 +37,7 @@ def _json_of(raw: bytes | None) -> dict[str, Any]:
     if raw is None:
         raise AbsentError
     try:
-        value: object = from_json(raw)
+        value: object = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise WrongValue(f"not a record of trialfleet: {error}") from None
     if not isinstance(value, dict):

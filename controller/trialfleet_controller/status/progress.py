@@ -5,7 +5,6 @@ Passes are not shown: watching them would be a look at results before all are in
 
 from __future__ import annotations
 
-import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import click
 
 from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
+from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -147,7 +147,7 @@ class JsonLinesProgress(_Lines):
     every_s = 1.0
 
     def tell(self, message: str) -> None:
-        click.echo(json.dumps({"event": "message", "message": message}))
+        click.echo(printable_json({"event": "message", "message": message}))
 
     def _line(self, tally: CampaignTally, elapsed_s: float) -> str:
         event = {
@@ -159,7 +159,7 @@ class JsonLinesProgress(_Lines):
             "elapsed_s": elapsed_s,
             "left_s": left_s(tally, elapsed_s),
         }
-        return json.dumps(event)
+        return printable_json(event)
 
 
 def _plain(counts: ConditionCounts) -> dict[str, int]:
@@ -175,7 +175,9 @@ class LiveTable(View):
     def __enter__(self) -> Self:
         from rich.live import Live
 
-        self._live = Live(auto_refresh=False)
+        from trialfleet_ledger.screen import Screen
+
+        self._live = Live(console=Screen(), auto_refresh=False)
         self._live.start()
         return self
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
+from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.looks import PEEKING
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
-from trialfleet_ledger.untrusted import plain
 
 
 def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
@@ -18,10 +18,10 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         f"{status.title}: {status.state}; {status.terminal} of {status.planned} trials",
         *_of_state(status),
         *([status.banner] if status.banner else []),
-        *map(plain, status.deliveries),
-        *([f"cancelled by {plain(status.cancelled)}"] if status.cancelled else []),
-        *(f"halted: {plain(halt, MESSAGE_CHARS)}" for halt in status.halts),
-        *(f"cannot be read: {plain(record)}" for record in status.unreadable),
+        *map(one_line, status.deliveries),
+        *([f"cancelled by {one_line(status.cancelled)}"] if status.cancelled else []),
+        *(f"halted: {one_line(halt, MESSAGE_CHARS)}" for halt in status.halts),
+        *(f"cannot be read: {one_line(record)}" for record in status.unreadable),
         *_of_looks(status),
         *_of_agents(status),
         *_of_forged(status),
@@ -42,7 +42,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
 def _of_agents(status: CampaignStatus) -> list[str]:
     """Every condition with crashed agents; from how many on they matter."""
     return [
-        f"{plain(name)}: in {c.crashed} of {c.measured} measured trials the agent {CRASHED}, counted as failed"
+        f"{one_line(name)}: in {c.crashed} of {c.measured} measured trials the agent {CRASHED}, counted as failed"
         + ("; `trialfleet logs` of one shows what it printed" if needs_caution(c.crashed, c.measured) else "")
         for name, c in status.conditions.items()
         if c.crashed
@@ -51,8 +51,8 @@ def _of_agents(status: CampaignStatus) -> list[str]:
 
 def _of_forged(status: CampaignStatus) -> list[str]:
     return [
-        f"{plain(name)}: {c.forged} of {c.measured} measured trials forged a pass, counted as failed; the report "
-        "names them"
+        f"{one_line(name)}: {c.forged} of {c.measured} measured trials forged a pass, counted as failed; the "
+        "report names them"
         for name, c in status.conditions.items()
         if c.forged
     ]
@@ -84,7 +84,7 @@ def _of_declared(status: CampaignStatus) -> list[str]:
 def _of_dropped(status: CampaignStatus) -> list[str]:
     if not status.dropped:
         return []
-    after, names = max(status.dropped.values()), ", ".join(map(plain, sorted(status.dropped)))
+    after, names = max(status.dropped.values()), ", ".join(map(one_line, sorted(status.dropped)))
     return [f"left out after block {after}, since all or none of their trials passed: {names}"]
 
 
@@ -92,7 +92,7 @@ def _of_halving(status: CampaignStatus) -> str:
     block, names = status.halving_after, status.halved
     if names is None:
         return f"two of the four treatments are left out after block {block}; nothing later starts until then"
-    return f"left out after block {block}, by their pass rates, and not tested: {', '.join(map(plain, names))}"
+    return f"left out after block {block}, by their pass rates, and not tested: {', '.join(map(one_line, names))}"
 
 
 def _of_blocks(status: CampaignStatus) -> str:
@@ -130,7 +130,9 @@ def _named(controller: Controller) -> str:
     age = controller.heartbeat_age_s
     last = "" if age is None else f", heartbeat {age:.0f} s ago"
     where = (
-        f"process {controller.pid} on {plain(controller.host)}" if controller.host else "its record is unreadable"
+        f"process {controller.pid} on {one_line(controller.host)}"
+        if controller.host
+        else "its record is unreadable"
     )
     return f"{where} (epoch {controller.epoch}{last})"
 

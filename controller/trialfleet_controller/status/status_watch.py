@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,10 +11,10 @@ import click
 
 from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.store.protocol import Store, StoreError
 
-HOME_AND_CLEAR = "\x1b[H\x1b[J"
 RESULTS = ("interim_passed", "interim_measured", "interim_rate")
 
 
@@ -32,12 +31,18 @@ class StatusScreen:
 
     def show(self, status: CampaignStatus) -> None:
         if self.as_json:
-            return click.echo(json.dumps(counts(status)))
+            return click.echo(printable_json(counts(status)))
         at = time.strftime("%H:%M:%S")
         return self.say("\n".join((at, *lines(status, rates=False))))
 
     def say(self, text: str) -> None:
-        click.echo(HOME_AND_CLEAR + text if self.redraws else text, color=self.redraws)
+        if self.redraws:
+            from rich.control import Control
+
+            from trialfleet_ledger.screen import Screen
+
+            Screen().control(Control.home(), Control.clear())
+        click.echo(text)
 
 
 def watch_until_over(store: Store, campaign: str, screen: StatusScreen, *, every_s: float) -> None:

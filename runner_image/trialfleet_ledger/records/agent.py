@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Seconds
+from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Ordinal, Seconds
 
 SLACK_S = 300.0  # uploads, process starts and a loaded machine
 SCORING_RUNS = 7  # of an attempt, at most: four in their order, three more with tests that must fail
@@ -27,8 +27,8 @@ class AttemptTimes(Frozen):
 class Limits(AttemptTimes):
     """Resources and graces of one attempt, frozen in the plan and never scaled on a retry."""
 
-    memory_bytes: Annotated[int, Field(gt=0)] = 4 * 2**30
-    disk_bytes: Annotated[int, Field(gt=0)] = 8 * 2**30
+    memory_bytes: Ordinal = 4 * 2**30
+    disk_bytes: Ordinal = 8 * 2**30
     cost_usd: Dollars | None = None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from trialfleet_ledger.records.base import Frozen, Record, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Moment, Ordinal, ProcessId, Record, Sha256
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.verdicts import Loss, Scored, Stop
 
@@ -15,16 +15,16 @@ class AttemptRecord(Record):
     """Base of what is stored of one attempt. `nonce`: its intent's."""
 
     trial: str
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: Ordinal
     nonce: str
-    at: float
+    at: Moment
 
 
 class Intent(AttemptRecord):
     """1. Controller, before anything starts. `previous_end` is the SHA-256 of end n-1's bytes; `cluster_id`: the
     identity of the cluster that its pod belongs in; None: no pod, or not known."""
 
-    epoch: Annotated[int, Field(ge=0)]
+    epoch: Count
     cluster_id: Sha256 | None = None
     previous_end: Sha256 | None = None
     score_only: bool = False
@@ -42,7 +42,7 @@ class Start(AttemptRecord):
 
     host: str
     boot_id: str
-    pid: int
+    pid: ProcessId
     scratch: str
     isolation: str  # "bubblewrap" | "uid" | "subreaper" | "container"
     image: str | None = None
@@ -55,7 +55,7 @@ class KeyMark(Frozen):
     """A provider's key stood in a diff. `place`: characters of the stored diff before its `[redacted]`."""
 
     name: str  # of the key, never its value
-    place: Annotated[int, Field(ge=0)]
+    place: Count
 
 
 class Patch(AttemptRecord):
@@ -70,12 +70,12 @@ class Patch(AttemptRecord):
     diff_sha256: Sha256 | None = None
     excluded: tuple[str, ...] = ()  # paths whose changes did not travel
     stop: Stop
-    throttled_s: float = 0.0
+    throttled_s: Moment = 0.0
     metrics: Metrics
     delivery: Delivery
     trajectory: Sha256 | None = None  # of `trajectory` below
     trajectory_jsonl: str = ""
-    trajectory_left_out: Annotated[int, Field(ge=0)] = 0  # bytes of further steps
+    trajectory_left_out: Count = 0  # bytes of further steps
 
 
 class End(AttemptRecord):
@@ -85,7 +85,7 @@ class End(AttemptRecord):
     scored: Scored | None = None
     loss: Loss | None = None
     bundle: Sha256 | None = None
-    bundle_bytes: int | None = None
+    bundle_bytes: Count | None = None
 
     @model_validator(mode="after")
     def _one_of(self) -> End:
@@ -121,8 +121,8 @@ class Quarantine(Record):
     """`quarantine/<trial>/<n>.json`."""
 
     trial: str
-    attempt: int
-    at: float
+    attempt: Ordinal
+    at: Moment
     expected: Sha256
     found: Sha256 | None
     reason: str

@@ -16,6 +16,16 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Reps = Annotated[int, Field(ge=1, le=100_000)]
 BoundedCount = Annotated[int, Field(ge=1, le=1_000_000)]
 Seconds = Annotated[float, Field(gt=0, le=10_000_000)]  # 115 days
+# Of numbers that programs write into a store: what every reader can count with, and every clock can show.
+LARGEST_COUNT = 2**53
+Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+Ordinal = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+ProcessId = Annotated[int, Field(ge=0, lt=2**31)]
+Moment = Annotated[float, Field(ge=0, le=253_402_214_400)]  # the last day of the year 9999
+Probability = Annotated[float, Field(ge=0, le=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Whole = Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)]
+Number = Annotated[float, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)]
 Dollars = Annotated[float, Field(gt=0, le=1e9)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 

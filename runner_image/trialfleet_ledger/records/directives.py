@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pydantic import model_validator
 
-from pydantic import Field, model_validator
-
-from trialfleet_ledger.records.base import Name, Record
+from trialfleet_ledger.records.base import Count, Dollars, Moment, Name, ProcessId, Record, Reps, Seconds
 
 
 class Amendment(Record):
     """`amendments/<k>.json`: more reps, another cost cap or wall-clock limit (the latest holds), or a halt lifted.
     `epoch`: of the controller that wrote it."""
 
-    number: int
-    at: float
-    reps: int | None = None
-    cost_usd_campaign: Annotated[float, Field(gt=0)] | None = None
-    wall_clock_s: Annotated[float, Field(gt=0)] | None = None
+    number: Count
+    at: Moment
+    reps: Reps | None = None
+    cost_usd_campaign: Dollars | None = None
+    wall_clock_s: Seconds | None = None
     after_look: bool = False
-    lifts: tuple[int, ...] = ()  # numbers of halts
-    epoch: Annotated[int, Field(ge=0)] = 0
+    lifts: tuple[Count, ...] = ()  # numbers of halts
+    epoch: Count = 0
 
 
 class Halt(Record):
     """`halts/<k>.json`: why nothing more of that scope starts: of a task in all conditions, of a condition in all
     tasks, or, without either, of the whole campaign."""
 
-    number: int
-    at: float
+    number: Count
+    at: Moment
     task: Name | None = None
     condition: Name | None = None
     reason: str
@@ -58,7 +56,7 @@ class Halt(Record):
 class Cancel(Record):
     """`cancel.json`."""
 
-    at: float
+    at: Moment
     now: bool  # True: running attempts are stopped and marked as losses
     by: str
 
@@ -67,21 +65,21 @@ class Look(Record):
     """`looks/<k>.json`: results were shown before all trials had ended. Counts are of that moment; the numbers
     used `complete_blocks` blocks. An extension after a look is labelled."""
 
-    number: int
-    at: float
-    planned: int
-    terminal: int
-    complete_blocks: int
+    number: Count
+    at: Moment
+    planned: Count
+    terminal: Count
+    complete_blocks: Count
     by: str  # what showed the results
 
 
 class Epoch(Record):
     """`epochs/<k>.json`: the controller that drives the campaign."""
 
-    number: int
-    at: float
+    number: Count
+    at: Moment
     host: str
     boot_id: str
-    pid: int
+    pid: ProcessId
     nonce: str
     machine: str | None = None  # `machine_id`; None: it has none

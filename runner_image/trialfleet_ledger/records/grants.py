@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Name, Ordinal, Record, Sha256
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.records.trial import Trial
@@ -35,7 +33,7 @@ class Grants(Record):
 
     campaign: Name
     trial: Trial
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: Ordinal
     intent_nonce: str
     agent: AgentSpec
     agent_digest: Sha256 | None = None  # of the plan: another program or model than planned halts the campaign
@@ -53,4 +51,4 @@ class Grants(Record):
     bundle: PutGrant
     end: PutGrant
     prior_patch: GetGrant | None = None  # set: score this patch and nothing else
-    tests_died: Annotated[int, Field(ge=0)] = 0  # how often that has killed the tests' container
+    tests_died: Count = 0  # how often that has killed the tests' container

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Name, Ordinal, Record, Sha256
 from trialfleet_ledger.records.trial import Trial
 
 
@@ -16,8 +12,8 @@ class BundleFile(Frozen):
 
     path: str
     sha256: Sha256
-    size: int
-    left_out: Annotated[int, Field(ge=0)] = 0
+    size: Count
+    left_out: Count = 0
 
 
 class Manifest(Record):
@@ -25,7 +21,7 @@ class Manifest(Record):
 
     campaign: Name
     trial: Trial
-    attempt: int
+    attempt: Ordinal
     task: Sha256
     condition: Sha256
     agent: AgentSpec

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.base import Count, Frozen
 
 
 class Coverage(StrEnum):
@@ -86,7 +86,7 @@ class Delivery(Frozen):
     """What the condition delivered, and whether it was seen to reach the model."""
 
     files: tuple[str, ...] = ()
-    inline_tokens: int | None = None
+    inline_tokens: Count | None = None
     inline_truncated: bool = False
     node: str | None = None  # the covering node, as a path of the tree
     coverage: Coverage = Coverage.NOT_ASKED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from trialfleet_ledger.records.base import Record, Sha256
+from trialfleet_ledger.records.base import Count, Record, Sha256
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import LossClass, Scored
 
@@ -13,7 +13,7 @@ class Outcome(Record):
     """5. The fold of a trial's chain, kept: its existence means that the trial is terminal."""
 
     trial: Trial
-    attempts: int
+    attempts: Count
     scored: Scored | None = None  # None: abandoned
     abandoned: LossClass | None = None
     bundle: str | None = None  # key below the campaign

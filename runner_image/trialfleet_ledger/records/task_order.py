@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Name, Number, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
 ClassRule = Literal["lookups", "names"]
@@ -40,7 +40,7 @@ class MustFailTest(Record):
     path: str
     text: str
     ids: Annotated[tuple[str, ...], Field(min_length=1)]
-    exit_code: int | None = None
+    exit_code: Count | None = None
 
 
 class TaskOrder(Frozen):
@@ -65,7 +65,7 @@ class TaskOrder(Frozen):
     ] = ()  # test and vendored paths that the fix changes: the patch may touch them
     classes: Sha256 | None = None  # `PatchClasses`; None: all that travels is the product's
     must_fail: Sha256 | None = None  # `MustFailTest`; None: none can be made
-    fix_bytes: int | None = None  # memory that the tests took with the fix at validation; None: not measured
+    fix_bytes: Count | None = None  # memory that the tests took with the fix at validation; None: not measured
     import_name: str | None = None
     prompt_source: Literal["failing_test", "issue", "commit_message"]
     prompt: Sha256  # object: the task's text, byte-equal over conditions and reps
@@ -80,8 +80,8 @@ class PredictedTarget(Frozen):
     definitions that the task is likely about."""
 
     path: str
-    score: float
-    parts: tuple[tuple[str, float], ...] = ()
+    score: Number
+    parts: tuple[tuple[str, Number], ...] = ()
     symbols: tuple[str, ...] = ()
 
 
@@ -99,6 +99,6 @@ class Prediction(Frozen):
     history: bool
     targets: tuple[PredictedTarget, ...] = ()
     abstained: str | None = None
-    confidence: float | None = None
+    confidence: Number | None = None
     why: str = ""
     hit: bool | None = None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.base import Count, Frozen, Name, Seed
 
 
 class Trial(Frozen):
@@ -21,7 +21,7 @@ class Trial(Frozen):
     id: Annotated[str, Field(pattern=r"^[a-z2-7]{26}$")]
     task: Name
     condition: Name
-    rep: Annotated[int, Field(ge=0)]
-    seed: Annotated[int, Field(ge=0, lt=2**63)]
-    block: Annotated[int, Field(ge=0)]
-    position: Annotated[int, Field(ge=0)]
+    rep: Count
+    seed: Seed
+    block: Count
+    position: Count

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_ledger.records.base import LARGEST_COUNT
+from trialfleet_ledger.trajectory import MAX_STEPS, Step
 from trialfleet_ledger.untrusted import finite, json_object, lines, mapping, objects, plain
 from trialfleet_runner.agents.called_step import called_step
 

@@ -10,8 +10,9 @@ from typing import Any
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Parsed, Step
+from trialfleet_ledger.trajectory import MAX_STEPS, Parsed, Step
 from trialfleet_ledger.untrusted import ANSWER_CHARS, finite, json_object, lines, plain
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of, with_mount

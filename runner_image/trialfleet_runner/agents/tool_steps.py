@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.token_usage import TokenUsage
-from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_ledger.trajectory import MAX_STEPS, Step
 from trialfleet_ledger.untrusted import finite, plain, relative
 from trialfleet_runner.agents.shell_command import read_command
 from trialfleet_runner.context.skills import TOOLS

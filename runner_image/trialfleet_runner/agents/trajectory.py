@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Parsed, Step
+from trialfleet_ledger.records.base import LARGEST_COUNT
+from trialfleet_ledger.trajectory import MAX_STEPS, Parsed, Step
 from trialfleet_ledger.untrusted import LINE_BYTES, finite, json_object, lines, mapping, objects, plain, relative
 from trialfleet_runner.agents.called_step import called_step
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.local_launch import LAST_WORDS
@@ -41,10 +42,10 @@ def main(path: Path) -> RunnerExit:
     except Busy:
         return RunnerExit.STOPPED
     except OperatorError as error:
-        print(f"trialfleet runner: {error}", file=sys.stderr)
+        print(f"trialfleet runner: {visible(str(error))}", file=sys.stderr)
         return RunnerExit.REFUSED
     except StoreError as error:
-        print(f"trialfleet runner: the store did not answer: {error}", file=sys.stderr)
+        print(f"trialfleet runner: the store did not answer: {visible(str(error))}", file=sys.stderr)
         return RunnerExit.UNANSWERED
 
 

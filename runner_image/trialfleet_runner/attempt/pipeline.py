@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
@@ -231,7 +232,9 @@ class Attempt:
                 commit.leave_patch(self.grants, patch)
             except GrantRefused as refused:
                 self.unsaved = True
-                print(f"trialfleet runner: keeping the patch, {refused}", file=sys.stderr, flush=True)
+                print(
+                    f"trialfleet runner: keeping the patch, {visible(str(refused))}", file=sys.stderr, flush=True
+                )
                 if self.keeps_here:
                     keep_patch(patch)
                 if (fresh := self._fresh_grants()) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import io
 import json
 import re
 import ssl
@@ -169,9 +170,12 @@ def whole_body(response: ProviderResponse) -> bytes:
     encoding = response.headers.get("content-encoding", "identity")
     if encoding == "gzip":  # asked for identity; some gateways compress errors all the same
         try:
-            return gzip.decompress(data)
+            inflated = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_WHOLE_BYTES + 1)
         except (EOFError, zlib.error) as error:
             raise OSError("the provider's answer is broken gzip") from error
+        if len(inflated) > _WHOLE_BYTES:
+            raise OSError("the provider's answer is too large")
+        return inflated
     if encoding != "identity":
         raise OSError(f"the provider's answer is {encoding}-encoded")
     return data

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, Recipe, tree_file
 from trialfleet_repository.cache import lock_of
@@ -23,7 +24,7 @@ def main(file: str) -> int:
     try:
         bake(Path(file))
     except OperatorError as error:
-        print(f"trialfleet: {error}", file=sys.stderr)
+        print(f"trialfleet: {visible(str(error))}", file=sys.stderr)
         return 2
     return 0
 

@@ -17,6 +17,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import End, LastWords
@@ -254,5 +255,5 @@ def main() -> int:
         code, said = runner.run()
         words.leave(said, words.termination_log())
     if said.message:
-        print(f"trialfleet runner: {said.message}", file=sys.stderr)
+        print(f"trialfleet runner: {visible(said.message)}", file=sys.stderr)
     return code

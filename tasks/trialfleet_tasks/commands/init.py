@@ -11,8 +11,7 @@ import click
 
 from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.untrusted import plain
+from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve
@@ -79,7 +78,7 @@ def init(repository: Path, commits: int, as_json: bool) -> None:
     stale = sorted(_stale_copies(folder, texts))
     if as_json:
         facts = found.model_dump(mode="json") | {"folder": str(folder), "written": written, "kept": kept}
-        click.echo(canonical_json(facts | {"stale": stale}), nl=False)
+        click.echo(printable_json(facts | {"stale": stale}))
         return
     for line in _said(found, folder, written, [name for name in kept if name not in stale], stale):
         click.echo(line)
@@ -133,7 +132,7 @@ def _said(
     yield from (f"{title:<15}{_listed(values)}" for title, values in _rows(found))
     yield f"history        {_history(found)}"
     yield ""
-    yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
+    yield f"wrote          {_listed(tuple(written))} in {one_line(str(folder))}"
     if kept:
         yield f"left as it is  {_listed(tuple(kept))}"
     if stale:
@@ -171,4 +170,4 @@ def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:
 
 def _listed(values: tuple[str, ...]) -> str:
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    return ", ".join(plain(value, 80) for value in values[:SHOWN]) + more if values else "none"
+    return ", ".join(one_line(value, 80) for value in values[:SHOWN]) + more if values else "none"

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json, digest, sha256
+from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.untrusted import plain
+from trialfleet_ledger.screen import Screen
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.languages import LANGUAGES, PYTHON
 from trialfleet_runner.exposure import refuse_folders
@@ -146,7 +146,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         if cutoff is not None:
             rows["cutoff"] = yield_table.by_cutoff(state.tasks(order), cutoff)
         findings = [finding.model_dump(mode="json") for finding in examined]
-        click.echo(canonical_json({**rows, "findings": findings}), nl=False)
+        click.echo(printable_json({**rows, "findings": findings}))
     else:
         _print(found, state, order, miner, minutes, cutoff)
     if ending.begun:
@@ -230,7 +230,7 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
     lacking = Counter(row.language for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN)
     for name, commits in lacking.items():
         if name is not None:
-            why = plain(str(obstacles[name]))
+            why = one_line(str(obstacles[name]))
             click.echo(f"trialfleet: {commits} commit{'s' * (commits > 1)} in {name} left out: {why}", err=True)
 
 
@@ -312,7 +312,7 @@ def _write(miner: Miner, state: MiningState, order: list[str]) -> None:
 @contextmanager
 def _progress(state: MiningState, order: list[str], want: int) -> Generator[MiningProgress]:
     """A live line on a terminal; otherwise a line for each commit that has been examined."""
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     known = {finding.commit for finding in state.findings(order)}
 
     def numbers() -> str:
@@ -324,7 +324,7 @@ def _progress(state: MiningState, order: list[str], want: int) -> Generator[Mini
         for finding in state.findings(order):
             if finding.commit not in known:
                 known.add(finding.commit)
-                why = f": {plain(finding.detail)}" if finding.detail else ""
+                why = f": {one_line(finding.detail)}" if finding.detail else ""
                 click.echo(f"{finding.commit[:12]} {finding.outcome}{why}", err=True)
 
     if not console.is_terminal:
@@ -345,7 +345,7 @@ def _print(
     minutes: float,
     cutoff: date | None,
 ) -> None:
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 180)
+    console = Screen(width=None if sys.stdout.isatty() else 180)
     examined = state.findings(order)
     for table in yield_table.tables(found, examined, miner.logs):
         if table.row_count:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.untrusted import plain
 
 
 def refuse_links_to(folder: Path, repository: Path) -> None:
@@ -30,4 +30,4 @@ def refuse_links_in(folder: Path, repository: Path) -> None:
 def _refused(path: Path, repository: Path) -> OperatorError:
     said = path.relative_to(repository) if path.is_relative_to(repository) else path
     what = "is a link, and what is written there would go where it leads" if path.is_symlink() else "is no folder"
-    return OperatorError(f"{plain(str(said))} {what}", where=str(repository), hint="move or remove it")
+    return OperatorError(f"{one_line(str(said))} {what}", where=str(repository), hint="move or remove it")

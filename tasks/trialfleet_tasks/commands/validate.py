@@ -12,10 +12,11 @@ from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.campaign_spec import CampaignSpec
-from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.screen import Screen
 from trialfleet_ledger.task import Status
 from trialfleet_repository.cache import Cache
 from trialfleet_runner.exposure import refuse_folders
@@ -104,7 +105,7 @@ def validate(
     refuse_folders(sandbox)
     for task in () if no_sandbox else tasks:
         refuse_unconfined(task, sandbox, permit="pass --no-sandbox")
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     found: list[tuple[LoadedTask, Validation]] = []
     interrupted = False
     try:
@@ -127,7 +128,7 @@ def validate(
     except KeyboardInterrupt:
         interrupted = True
     if as_json:
-        click.echo(canonical_json([result.model_dump(mode="json") for _, result in found]), nl=False)
+        click.echo(printable_json([result.model_dump(mode="json") for _, result in found]))
     elif found:
         print_results(found, sandbox, logs=cache.validations / "logs", verbose=verbose)
     if interrupted:

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.untrusted import plain
+from trialfleet_ledger.display_text import one_line, visible
+from trialfleet_ledger.screen import Screen
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.record import Problem, Validation
@@ -28,7 +28,7 @@ def _table(results: Sequence[Validation]) -> Table:
     for title in ("task", "result", *_COUNTS, "control", "anchor", "covered by", "seconds"):
         table.add_column(title, justify="right" if title in _RIGHT else "left")
     for result in results:
-        table.add_row(*(Text(plain(cell)) for cell in _row(result)), style=None if result.holds else "red")
+        table.add_row(*(Text(one_line(cell)) for cell in _row(result)), style=None if result.holds else "red")
     return table
 
 
@@ -36,7 +36,7 @@ def print_results(
     found: Sequence[tuple[LoadedTask, Validation]], sandbox: Sandbox, *, logs: Path, verbose: bool
 ) -> None:
     """Print them, and write `logs/<task>.log` for each task that has something to say."""
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 180)
+    console = Screen(width=None if sys.stdout.isatty() else 180)
     console.print(_table([result for _, result in found]))
     for task, result in found:
         log = _write_log(result, logs)
@@ -45,8 +45,8 @@ def print_results(
             if problem.output.strip():
                 console.print(Text(f"{output_end(problem.output)}\n  all of it: {log}"))
         if result.holds and result.must_fail is None:
-            console.print(Text(f"{task.id}: control of passes: {plain(result.control)}"), style="yellow")
-        lines = list(map(plain, result.warnings)) if verbose else causes(result.warnings)
+            console.print(Text(f"{task.id}: control of passes: {one_line(result.control)}"), style="yellow")
+        lines = list(map(one_line, result.warnings)) if verbose else causes(result.warnings)
         for line in lines:
             console.print(Text(f"{task.id}: {line}"), style="yellow")
         if len(lines) < len(result.warnings):
@@ -64,7 +64,7 @@ def causes(warnings: Iterable[str]) -> list[str]:
     about: dict[str, list[str]] = {}
     for warning in warnings:
         what, colon, cause = warning.rpartition(": ")
-        about.setdefault(plain(cause if colon else warning), []).extend([plain(what)] if colon else [])
+        about.setdefault(one_line(cause if colon else warning), []).extend([one_line(what)] if colon else [])
     lines: list[str] = []
     for cause, named in sorted(about.items(), key=lambda item: -len(item[1])):
         more = f" and {len(named) - EXAMPLES} more" if len(named) > EXAMPLES else ""
@@ -74,12 +74,12 @@ def causes(warnings: Iterable[str]) -> list[str]:
 
 def output_end(output: str) -> str:
     """The last lines, without what could move a terminal's cursor."""
-    return "\n".join("  | " + plain(line, 300) for line in output.rstrip().splitlines()[-TAIL_LINES:])
+    return "\n".join("  | " + visible(line, 300) for line in output.rstrip().splitlines()[-TAIL_LINES:])
 
 
 def _problem(problem: Problem) -> str:
     way_out = f"\n  way out: {problem.hint}" if problem.hint else ""
-    return f"{plain(problem.message, 1000)}{way_out}"
+    return f"{visible(problem.message, 1000)}{way_out}"
 
 
 def _write_log(result: Validation, logs: Path) -> Path | None:

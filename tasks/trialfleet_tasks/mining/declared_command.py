@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-import yaml
-
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.trees import Tree
+from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
 from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
 
 UNKNOWN = "\0"  # in the place of what only a run would tell
@@ -131,10 +130,7 @@ def _make(text: str) -> Iterator[_Line]:
 
 
 def _workflow(data: bytes) -> Iterator[_Line]:
-    try:
-        root = mapping(yaml.safe_load(data))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return
+    root = parse_foreign_yaml(data)
     jobs = mapping(root.get("jobs")) or root
     for job in map(mapping, jobs.values()):
         around = _texts(root.get("env")) | _texts(root.get("variables")) | _texts(job.get("env"))

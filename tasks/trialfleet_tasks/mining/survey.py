@@ -10,8 +10,6 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-import yaml
-
 from trialfleet_git.view import source_folder
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.untrusted import mapping
@@ -20,6 +18,7 @@ from trialfleet_repository.languages import LANGUAGES, is_foreign, is_test_path
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.languages.python.distribution import is_setup_script
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
+from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
 from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
 from trialfleet_tasks.mining.pytest_call import PytestCall
@@ -158,10 +157,7 @@ def _ci_test_commands(tree: Tree) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for path, entry in sorted(tree.items()):
         if is_workflow(path):
-            try:
-                lines = _commands(yaml.safe_load(entry.data))
-            except (yaml.YAMLError, ValueError, RecursionError):
-                continue
+            lines = _commands(parse_foreign_yaml(entry.data))
             found |= dict.fromkeys(line for line in lines if _runs_tests(line))
     return tuple(found)[:MANY]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.task import TaskSpec
-from trialfleet_ledger.untrusted import plain
 from trialfleet_tasks.mining.findings import MEANING, MiningFinding, RejectionReason
 from trialfleet_tasks.mining.mine import CandidateCommits
 
@@ -106,5 +106,5 @@ def tables(found: CandidateCommits, examined: Sequence[MiningFinding], logs: Pat
         why.add_column(title, justify="right" if title == "commits" else "left", overflow="fold")
     for reason, number, finding in reasons((*examined, *found.rejected)):
         example = str(logs / finding.log) if finding.log else finding.commit[:12]
-        why.add_row(f"{reason.value}: {MEANING[reason]}", str(number), Text(plain(example)))
+        why.add_row(f"{reason.value}: {MEANING[reason]}", str(number), Text(one_line(example)))
     return funnel, why

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import stat
-import tarfile
 import zipfile
+import zlib
+from typing import BinaryIO, cast
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import sha256
@@ -69,7 +73,7 @@ def release(requirement: str, digest: str, *, cache: Cache, where: str) -> dict[
         write_whole(kept, data)
     try:
         return unpack_archive(data)
-    except (TreeError, tarfile.TarError, zipfile.BadZipFile, OSError, EOFError) as error:
+    except TreeError as error:
         raise OperatorError(f"{requirement} cannot be unpacked: {error}", where=where) from None
 
 
@@ -78,8 +82,7 @@ def unpack_archive(data: bytes) -> dict[str, TreeEntry]:
     if zipfile.is_zipfile(io.BytesIO(data)):
         members = _read_zip(data)
     else:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as tar:
-            members = read_tar(tar, lambda _: None)
+        members = read_tar(_decompressing(data), lambda _: None)
     roots = {path.partition("/")[0] for path in members}
     if len(roots) != 1 or roots & {"", ".", ".."} or any("/" not in path for path in members):
         raise TreeError("not one root folder")
@@ -88,11 +91,29 @@ def unpack_archive(data: bytes) -> dict[str, TreeEntry]:
     return dict(check(without_leaving_links(inside)))
 
 
+def _decompressing(data: bytes) -> BinaryIO:
+    """A stream of the tar. `read_tar` bounds what is read of it."""
+    file = io.BytesIO(data)
+    for mark, opened in ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open)):
+        if data.startswith(mark):
+            return cast("BinaryIO", opened(file))
+    return file
+
+
 def _in_git(path: str) -> bool:
     return any(part.lower() == ".git" for part in path.split("/"))
 
 
 def _read_zip(data: bytes) -> dict[str, TreeEntry]:
+    try:
+        return _zip_members(data)
+    except TreeError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError) as error:
+        raise TreeError(f"not a zip of a repository: {error}") from None  # RuntimeError: it is encrypted
+
+
+def _zip_members(data: bytes) -> dict[str, TreeEntry]:
     tree: dict[str, TreeEntry] = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Count, Frozen, Moment, Name, Ordinal, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 from trialfleet_ledger.records.task_order import ClassRule
 from trialfleet_ledger.task import Status
@@ -85,7 +83,7 @@ class Validation(Record):
     status: Status
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
-    repeats: Annotated[int, Field(ge=1)]
+    repeats: Ordinal
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
     output: Sha256 | None = None
@@ -94,7 +92,7 @@ class Validation(Record):
     anchor: str | None = None
     must_fail: Sha256 | None = None
     control: str = "none (`trialfleet validate --fresh` makes it)"
-    fix_bytes: int | None = None
+    fix_bytes: Count | None = None
     targets: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()
     test_side: tuple[str, ...] = ()
@@ -102,8 +100,8 @@ class Validation(Record):
     imported: str | None = None
     environment: EnvironmentRef | None = None
     isolation: str
-    at: float
-    seconds: float
+    at: Moment
+    seconds: Moment
 
     @property
     def holds(self) -> bool:

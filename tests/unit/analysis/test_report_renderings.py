@@ -17,7 +17,6 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.markup import h, page
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.sanitize import plain
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Loss, LossClass
@@ -168,8 +167,3 @@ def test_only_the_style_sheet_is_not_escaped() -> None:
         page(title="t", style="</style><script>", script="", body=[h("p")])
     with pytest.raises(ValueError, match="markup"):
         page(title="t", style="", script="</script>", body=[h("p")])
-
-
-def test_plain_keeps_ordinary_text() -> None:
-    assert plain("ünï → “text” 日本語") == "ünï → “text” 日本語"
-    assert plain("a\u200bb\x00c\u2066d\ud800") == "a�b�c�d�"

@@ -103,7 +103,7 @@ def test_a_part_is_said_to_be_a_part(site: CampaignSite, monkeypatch: pytest.Mon
 
 def test_csv_has_all_that_the_whole_search_finds(site: CampaignSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_module, "SEARCH_S", 0)
-    read = list(csv.DictReader(io.StringIO(site.table({"text": "needle"}))))
+    read = list(csv.DictReader(io.StringIO(site.table({"text": "needle"}).decode())))
     assert {one["trial"]: one["found_turn"] for one in read} == {
         ORDER[0].id: "2",
         ORDER[1].id: "1",

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.ledgers import lifelike, lifelike_plan, write
 from tests.unit.analysis.parsed_page import Page
+from trialfleet_analysis.tables.export import to_csv
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_analysis.viewer.access import Access, Admission
 from trialfleet_analysis.viewer.addresses import ServedAddresses
@@ -26,7 +27,6 @@ from trialfleet_analysis.viewer.trial_list import (
     rows_of_page,
     selected,
     shown,
-    to_csv,
 )
 
 
@@ -73,7 +73,7 @@ def test_chosen_columns_are_in_page_csv_and_parquet(tmp_path: Path) -> None:
     site = CampaignSite(WatchedCampaign(store, "preamble-vs-pull", computed), ServedAddresses())
     asked = {"columns": "tool_calls,losses,nonsense", "sort": "tool_calls", "order": "down", "condition": "none"}
     columns = [*ALWAYS, "losses", "tool_calls"]
-    assert next(csv.reader(io.StringIO(site.table(asked)))) == columns
+    assert next(csv.reader(io.StringIO(site.table(asked).decode()))) == columns
     read = pq.read_table(pa.BufferReader(site.parquet(asked)))
     assert read.column_names == columns
     assert read.num_rows == len(site.table(asked).splitlines()) - 1
@@ -85,7 +85,7 @@ def test_chosen_columns_are_in_page_csv_and_parquet(tmp_path: Path) -> None:
 
 def test_csv_has_every_row_of_the_query(rows: pa.Table) -> None:
     query = TrialQuery(condition="none", sort="cost_usd")
-    read = list(csv.DictReader(io.StringIO(to_csv(shown(selected(rows, query), query)))))
+    read = list(csv.DictReader(io.StringIO(to_csv(shown(selected(rows, query), query)).decode())))
     assert len(read) == selected(rows, query).num_rows
     assert tuple(read[0]) == COLUMNS
     assert [one["trial"] for one in read] == values(selected(rows, query), "trial")
@@ -95,7 +95,7 @@ def test_no_text_of_the_csv_is_a_formula(rows: pa.Table) -> None:
     evil = rows.slice(0, 1).set_column(
         rows.column_names.index("missing"), rows.schema.field("missing"), pa.array(["=cmd()"], pa.string())
     )
-    assert "'=cmd()" in to_csv(evil)
+    assert b'"\'=cmd()"' in to_csv(evil)
 
 
 def test_pages_of_a_long_list(rows: pa.Table) -> None:

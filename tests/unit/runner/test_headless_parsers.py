@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_ledger.trajectory import LARGEST_COUNT, Parsed
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.registry import agent
 from trialfleet_sandbox.protocol import Exit
 

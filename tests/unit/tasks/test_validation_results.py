@@ -33,5 +33,5 @@ def test_the_end_of_the_output_is_shown_harmlessly() -> None:
     lines = shown.split("\n")
     assert len(lines) == TAIL_LINES
     assert lines[0] == f"  | line {101 - TAIL_LINES}"
-    assert lines[-1].startswith("  | gone overxxx")
+    assert lines[-1].startswith("  | ␛[2Jgone ⟨U+202E⟩overxxx")
     assert len(lines[-1]) < 310

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 from xml.etree.ElementTree import Element, tostring
 
 from trialfleet_analysis.report.findings.tables import ReportTable, Value
-from trialfleet_analysis.report.sanitize import plain
+from trialfleet_ledger.display_text import one_line
 
 Node: TypeAlias = "Element[str] | str | int | Iterable[Node] | None"
 
@@ -20,7 +20,7 @@ Node: TypeAlias = "Element[str] | str | int | Iterable[Node] | None"
 def h(tag: str, *children: Node, **attributes: str | int | float | None) -> Element:
     """An element. Attributes: `class_` is class, other underscores are hyphens, None leaves one out.
 
-    Text is made printable (`hostile.plain` per piece, outer spaces kept).
+    Text is made printable (`one_line` per piece, outer spaces kept).
 
     >>> tostring(h("p", "a < b", h("b", "!"), class_="x", aria_label='"'), encoding="unicode")
     '<p class="x" aria-label="&quot;">a &lt; b<b>!</b></p>'
@@ -46,7 +46,7 @@ def breakable(name: str) -> list[Node]:
 def listing(tag: str, words: Iterable[str], **attributes: str) -> Element:
     """An element that holds a long list of words, which `h` would cut."""
     element = h(tag, **attributes)
-    element.text = " ".join(plain(word) for word in words)
+    element.text = " ".join(one_line(word) for word in words)
     return element
 
 
@@ -114,7 +114,7 @@ def _text(value: str | int | float) -> str:
         return str(value)
     before = " " if value[:1].isspace() else ""
     after = " " if value[-1:].isspace() and value.strip() else ""
-    return f"{before}{plain(value, longest=4000)}{after}"
+    return f"{before}{one_line(value, longest=4000)}{after}"
 
 
 SHORT = 24  # characters of words that are not broken

@@ -14,7 +14,7 @@ from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, top, way_back
 from trialfleet_analysis.viewer.text_search import SearchProgress
 from trialfleet_analysis.viewer.trial_list import CHOICES, FOUND, LONGEST_TEXT, OUTCOMES, PAGE, SORTS, TrialQuery
-from trialfleet_analysis.viewer.visible import visible
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.records.verdicts import LossClass
 

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from trialfleet_analysis.report.html.markup import Node, h
 from trialfleet_analysis.viewer.addresses import Addresses
-from trialfleet_analysis.viewer.visible import excerpt
+from trialfleet_analysis.viewer.excerpts import excerpt
 
 POLICY = "; ".join(
     (

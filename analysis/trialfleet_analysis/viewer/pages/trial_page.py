@@ -14,7 +14,7 @@ from trialfleet_analysis.viewer.pages.patch import patch
 from trialfleet_analysis.viewer.pages.scaffold import block, chip, document, main, notice, top, way_back
 from trialfleet_analysis.viewer.pages.trajectory import trajectory
 from trialfleet_analysis.viewer.trial_record import TrialRecord
-from trialfleet_analysis.viewer.visible import visible
+from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.measurements import Metrics
