@@ -18,7 +18,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.machine import boot_id, machine_id
-from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.base import Count, Record
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import is_listed
@@ -29,9 +29,9 @@ class Heartbeat(Record):
     """`epochs/<k>.beat`, overwritten while controller *k* lives: only whether it changes matters, not when.
     `pending`: how many attempts do not run yet, by what keeps them."""
 
-    count: int
+    count: Count
     state: Literal["driving", "ended"]
-    pending: dict[Wait, int] = Field(default_factory=dict[Wait, int])
+    pending: dict[Wait, Count] = Field(default_factory=dict[Wait, Count])
 
 
 @dataclass(frozen=True)

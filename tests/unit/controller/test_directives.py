@@ -11,7 +11,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
 
 
-@pytest.mark.parametrize("clock", [0.0, 1e12], ids=["behind", "ahead"])
+@pytest.mark.parametrize("clock", [0.0, 2e11], ids=["behind", "ahead"])
 def test_a_lifted_halt_stays_lifted_whatever_the_clocks_say(tmp_path: Path, clock: float) -> None:
     ledger = Ledger(DirectoryStore(tmp_path), "campaign", clock=lambda: clock)
     ledger.store.put(keys.numbered("campaign", "epochs", 1), b"{}")

@@ -12,11 +12,16 @@ from pydantic import BaseModel, ValidationError
 
 import trialfleet_ledger
 from tests.support import records
+from trialfleet_analysis import kept_answer
+from trialfleet_analysis.tables import kept_tables
+from trialfleet_controller.dispatch import epochs
 from trialfleet_ledger.campaign_spec import RunnerLimits
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.task import TaskSpec
+from trialfleet_tasks.validate import record
 
+OF_OTHER_PACKAGES = (epochs, kept_answer, kept_tables, record)  # imported: their records are seen, too
 for module in pkgutil.walk_packages(trialfleet_ledger.__path__, "trialfleet_ledger."):
     importlib.import_module(module.name)
 
