@@ -55,16 +55,7 @@ def prepare_task(
     environment = prepared.environment
     objects.put(environment.source)
     prediction = None if predict is None else predict(prompt, variants)
-    anchor = anchor_for(
-        task.spec.anchor,
-        prompt_source=task.spec.prompt_source,
-        paths=variants.workspace,
-        failure_output=output,
-        test_file=task.spec.test_file,
-        targets=variants.targets,
-        predicted=prediction.targets[0].path if prediction is not None and prediction.targets else None,
-        directory=environment.directory,
-    )
+    anchor = _anchor(task, prepared, output, prediction)
     order = TaskOrder(
         id=task.id,
         digest="0" * 64,
@@ -103,6 +94,20 @@ def prepare_task(
         category=task.spec.category,
         difficulty=task.spec.difficulty,
         committed=prepared.committed,
+    )
+
+
+def _anchor(task: LoadedTask, prepared: Prepared, output: str | None, prediction: Prediction | None) -> str | None:
+    predicted = prediction.targets if prediction is not None else ()
+    return anchor_for(
+        task.spec.anchor,
+        prompt_source=task.spec.prompt_source,
+        paths=prepared.variants.workspace,
+        failure_output=output,
+        test_file=task.spec.test_file,
+        targets=prepared.variants.targets,
+        predicted=predicted[0].path if predicted else None,
+        directory=prepared.environment.directory,
     )
 
 

@@ -21,12 +21,12 @@ from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.stored_records import parse_bytes
+from trialfleet_repository import shared_runs
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment
 from trialfleet_repository.mounts import place_of
 from trialfleet_repository.pass_cautions import find_pass_cautions
 from trialfleet_repository.patch import PatchError
-from trialfleet_runner import must_fail
 from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
@@ -369,7 +369,7 @@ class Attempt:
         self.members.add("tests/scoring.json", canonical_json(scoring_record(scoring)))
         if scoring.is_refuted:
             self.members.add("tests/must_fail.log", scoring.controls[-1].run.run.output)
-            self.members.warnings.append(f"{must_fail.PASSED}: the pass is forged")
+            self.members.warnings.append(f"{shared_runs.PASSED}: the pass is forged")
         if scoring.split.left:
             self.members.warnings.append(describe_left(self._named(scoring.split.left), len(scoring.split.left)))
 

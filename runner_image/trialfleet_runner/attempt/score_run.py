@@ -14,8 +14,10 @@ from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_repository import trees, workspace
 from trialfleet_repository.environments import environment
+from trialfleet_repository.passed_runs import agrees, all_passed
 from trialfleet_repository.patch import changes_of
 from trialfleet_repository.patch_classes import SplitChanges, split_changes
+from trialfleet_repository.shared_runs import SharedRun, contradicts_pass, judge_shared, without_must_fail
 from trialfleet_repository.testrun import REPORT, Suite, TestRun, run_tests
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace_scan import Changes
@@ -34,8 +36,6 @@ from trialfleet_runner.attempt.scoring_order import (
     next_step,
     others_may_matter,
 )
-from trialfleet_runner.metrics import agrees, all_passed
-from trialfleet_runner.must_fail import SharedRun, contradicts_pass, judge_shared, without_must_fail
 from trialfleet_sandbox.protocol import ContainerDied, Exit, Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch
 

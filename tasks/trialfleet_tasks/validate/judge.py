@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trialfleet_repository import testrun
+from trialfleet_repository.passed_runs import agrees
 from trialfleet_repository.results.junit import JunitCase, collection_failures
 from trialfleet_repository.testrun import TestRun
-from trialfleet_runner.metrics import agrees
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
 
 _ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")

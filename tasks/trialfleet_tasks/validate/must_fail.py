@@ -9,9 +9,9 @@ from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_repository.languages import format_named
 from trialfleet_repository.languages.must_fail import FailingFile, FailToPass, NoMustFail
+from trialfleet_repository.shared_runs import SharedRun, judge_shared
 from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
-from trialfleet_runner.must_fail import SharedRun, judge_shared
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import DiscoveredTests, not_a_run
 

@@ -10,11 +10,10 @@ from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Step
+from trialfleet_repository.passed_runs import agrees, all_passed
 from trialfleet_repository.results.junit import JunitCase
 from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.metrics import (
-    agrees,
-    all_passed,
     context_files_read,
     diff_size,
     phases,

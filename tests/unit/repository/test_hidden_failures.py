@@ -14,11 +14,11 @@ import pytest
 from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_repository.languages import format_named
 from trialfleet_repository.languages.must_fail import FailingFile, FailToPass
+from trialfleet_repository.passed_runs import agrees, all_passed
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.junit import JunitCase
+from trialfleet_repository.shared_runs import SharedRun, judge_shared, without_must_fail
 from trialfleet_repository.testrun import TestRun
-from trialfleet_runner.metrics import agrees, all_passed
-from trialfleet_runner.must_fail import SharedRun, judge_shared, without_must_fail
 from trialfleet_sandbox.protocol import Exit
 
 MARK = "z0a1b2c3d"

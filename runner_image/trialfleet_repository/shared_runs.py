@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.records.task_order import MustFailTest
+from trialfleet_repository.passed_runs import agrees, all_passed
 from trialfleet_repository.results.junit import JunitCase, collection_failures
 from trialfleet_repository.testrun import TestRun, trouble
-from trialfleet_runner.metrics import agrees, all_passed
 
 PASSED = "tests that must fail passed"  # why a pass is forged
 

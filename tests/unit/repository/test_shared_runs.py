@@ -9,8 +9,8 @@ import pytest
 from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_repository.languages.must_fail import FailingFile
 from trialfleet_repository.results.junit import CaseOutcome, JunitCase
+from trialfleet_repository.shared_runs import SharedRun, contradicts_pass, judge_shared
 from trialfleet_repository.testrun import TestRun
-from trialfleet_runner.must_fail import SharedRun, contradicts_pass, judge_shared
 from trialfleet_sandbox.protocol import Exit
 from trialfleet_tasks.validate.must_fail import judge_control
 
