@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.git_repositories import Made
 from trialfleet_controller.planning.own_contexts import of_source
+from trialfleet_git.view import source_folder
 from trialfleet_ledger.campaign_spec import CampaignSpec, ContextSource
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
@@ -68,7 +69,8 @@ def test_a_folder_of_that_name_is_read(tmp_path: Path, name: str) -> None:
     if source is not None:
         assert of_source(source, tmp_path) == {"CLAUDE.md": b"Rules.\n"}
     mirrors = mirror_map(Settings(), (f"https://example.org/a={made.folder}",))
-    assert repository("https://example.org/a", (after,), cache=cache, mirrors=mirrors) == made.folder / ".git"
+    mirrored = repository("https://example.org/a", (after,), cache=cache, mirrors=mirrors)
+    assert source_folder(mirrored) == made.folder
     assert [*campaign_files(tmp_path, f"./{name}/tasks/tasks.yaml")] == [folder / "tasks.yaml"]
     for url in (str(made.folder / "runs"), f"./{name}/runs"):
         store = open_store(url, base=tmp_path)
