@@ -129,7 +129,7 @@ class ArmedRepository:
         return {path.name for path in self.marks.iterdir()}
 
     def arm(self, settings: Iterable[ProgramSetting]) -> None:
-        """Add the settings to its configuration, each with a program of its own."""
+        """Add the settings to its configuration, each with another program."""
         with (self.git_dir / "config").open("a") as file:
             file.writelines(map(self._line, settings))
 

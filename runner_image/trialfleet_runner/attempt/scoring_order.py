@@ -32,7 +32,7 @@ class ScoringStep(StrEnum):
 
 JUDGED = (ScoringStep.PRODUCT, ScoringStep.ALL)  # a trial's results are those of one of them
 CONTROL_RUNS = 2  # of a pass, with tests that must fail: the second only if the first contradicts it
-# Each judged step may need a control run of its own, and the pass a second one
+# Each judged step may need a control run, and the pass a second one
 assert len(ScoringStep) + len(JUDGED) + CONTROL_RUNS - 1 == SCORING_RUNS
 
 _WORD = re.compile(rb"[\w-]+")

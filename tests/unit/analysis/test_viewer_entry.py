@@ -1,4 +1,4 @@
-"""A token in the address becomes a cookie by a page that leads on: to this server, whatever the address says."""
+"""The page that turns a token in the address into a cookie leads to this server, for every address."""
 
 from __future__ import annotations
 
