@@ -25,6 +25,11 @@ class Cost(NamedTuple):
     seconds: float
     core_seconds: float
 
+    @property
+    def core_share(self) -> float:
+        """Of one core, while the file's tests run."""
+        return self.core_seconds / self.seconds if self.seconds else 1.0
+
     def differs(self, other: Cost) -> bool:
         """By more than machines differ."""
         pairs = ((min(pair), max(pair)) for pair in zip(self, other, strict=True))
@@ -54,7 +59,7 @@ def merge_costs(known: dict[str, Cost], measured: dict[str, Cost]) -> dict[str, 
 class CostPlugin:
     """Adds up, in the main process of pytest, what its workers measured of each test, and writes it at the end.
 
-    Files whose tests were all skipped have no cost.
+    Files whose tests were all skipped have no cost, and neither has one with a failure: it ended early, or late.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,6 +68,7 @@ class CostPlugin:
         self._seconds = defaultdict[str, float](float)
         self._core_seconds = defaultdict[str, float](float)
         self._called: set[str] = set()
+        self._failed: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
@@ -83,6 +89,8 @@ class CostPlugin:
         self._seconds[file] += report.duration
         if report.when == "call":
             self._called.add(file)
+        if report.failed:
+            self._failed.add(file)
         if report.when == "teardown":
             self._core_seconds[file] += sum(
                 used for name, used in report.user_properties if name == "core_seconds"
@@ -90,7 +98,9 @@ class CostPlugin:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if not hasattr(session.config, "workerinput"):
-            costs = {file: Cost(self._seconds[file], self._core_seconds[file]) for file in self._called}
+            costs = {
+                file: Cost(self._seconds[file], self._core_seconds[file]) for file in self._called - self._failed
+            }
             write_costs(costs, self._path)
 
 

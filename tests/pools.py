@@ -25,6 +25,7 @@ AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 # More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
 _CORES = os.cpu_count() or 2
 WORKERS = {"computing": _CORES, "waiting": _CORES, "pods": 3}
+UNMEASURED_S = 15.0  # what a file is expected to take that no run has measured
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
 RATCHET = 17.0
 
@@ -37,19 +38,33 @@ class Pool(NamedTuple):
 
 
 def divide_files(files: Iterable[str], costs: dict[str, Cost]) -> list[Pool]:
-    """The longest first, and those that nobody has measured before them: none is left alone at the end."""
-    pools: dict[str, list[str]] = {name: [] for name in WORKERS}
-    for file in sorted(files, key=lambda one: (-costs[one].seconds if one in costs else float("-inf"), one)):
-        pools[_pool(file, costs.get(file))].append(file)
-    return [Pool(name, tuple(chosen)) for name, chosen in pools.items() if chosen]
+    """The longest first, and those that nobody has measured before them: none is left alone at the end. What waits
+    most leaves the pool that computes, until both take as long."""
+    pods, others = [], []
+    for file in files:
+        (pods if _has_pods(file) else others).append(file)
+    waiting: list[str] = []
+    here = [file for file in others if file in costs and not file.startswith("tests/unit/")]
+    loads = {"computing": expect_seconds(others, costs), "waiting": 0.0}
+    for file in sorted(here, key=lambda one: (costs[one].core_share, one)):
+        seconds = costs[file].seconds
+        if (loads["waiting"] + seconds) / WORKERS["waiting"] > (loads["computing"] - seconds) / WORKERS[
+            "computing"
+        ]:
+            continue
+        waiting.append(file)
+        loads = {"computing": loads["computing"] - seconds, "waiting": loads["waiting"] + seconds}
+    chosen = {"computing": [file for file in others if file not in set(waiting)], "waiting": waiting, "pods": pods}
+    return [Pool(name, _longest_first(there, costs)) for name, there in chosen.items() if there]
 
 
-def _pool(file: str, cost: Cost | None) -> str:
-    if _has_pods(file):
-        return "pods"
-    if cost is None or file.startswith("tests/unit/"):
-        return "computing"
-    return "waiting" if cost.seconds > 5 and cost.core_seconds < cost.seconds / 4 else "computing"
+def expect_seconds(files: Iterable[str], costs: dict[str, Cost]) -> float:
+    """Of all of them on one worker."""
+    return sum(costs[file].seconds if file in costs else UNMEASURED_S for file in files)
+
+
+def _longest_first(files: Iterable[str], costs: dict[str, Cost]) -> tuple[str, ...]:
+    return tuple(sorted(files, key=lambda one: (-costs[one].seconds if one in costs else float("-inf"), one)))
 
 
 def _has_pods(file: str) -> bool:
@@ -129,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
         time.sleep(0.5)
     codes, costs = run_files([file for file in files if file not in first], recorded, options)
     code, measured = max(code, codes), measured | costs
-    if not paths and code == 0:
+    if not paths:
         used = used_core_seconds() - sum(cost.core_seconds for file, cost in measured.items() if _has_pods(file))
         print(describe_cost(used))
         write_costs({file: cost for file, cost in merge_costs(recorded, measured).items() if file in files})

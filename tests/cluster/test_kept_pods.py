@@ -45,13 +45,18 @@ def all_at_work(place: Minimal, attempt: str) -> list[str]:
         there = [pod["metadata"]["name"] for (_, n), pod in pods(place).items() if n == attempt]
         return there if len(there) == REPS and all(map(place.begun, there)) else None
 
-    running: list[str] = wait_until(found)
+    def conditions() -> str:
+        """Why pods do not run, as the cluster says it: a full node, for example."""
+        there = {name: pod["status"].get("conditions") for name, pod in pods(place).items()}
+        return f"{REPS} agents run in attempt {attempt}: {there}"
+
+    running: list[str] = wait_until(found, conditions, within_s=240)
     return running
 
 
 def test_the_newest_failed_pods_stay_until_they_are_cleared_away(tmp_path: Path) -> None:
     with minimal(tmp_path) as place:
-        file = place.campaign(campaign="kept", reps=REPS, agent=GATED)
+        file = place.campaign(campaign="kept", reps=REPS, agent=GATED, limits=LIMITS)
         with place.controller("run", str(file), "--keep-failed", "1") as controller:
             for name in all_at_work(place, "1"):
                 stop_runner(place, name)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.costs import Cost, merge_costs, read_costs, write_costs
-from tests.pools import Pool, divide_files, select_files
+from tests.pools import WORKERS, Pool, divide_files, expect_seconds, select_files
 
 FILES = st.sampled_from(
     [f"tests/{folder}/test_{n}.py" for folder in ("cluster", "integration", "unit") for n in range(5)]
@@ -27,20 +26,30 @@ def test_each_file_is_in_one_pool_the_longest_first(files: set[str], costs: dict
         assert lengths == sorted(lengths, reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("file", "cost", "name"),
-    [
-        ("tests/unit/test_a.py", None, "computing"),
-        ("tests/cluster/test_a.py", None, "pods"),
-        ("tests/cluster/test_a.py", Cost(10, 10), "pods"),
-        ("tests/integration/test_a.py", Cost(60, 10), "waiting"),
-        ("tests/integration/test_a.py", Cost(60, 20), "computing"),
-        ("tests/integration/test_a.py", Cost(4, 0), "computing"),
-        ("tests/unit/test_a.py", Cost(60, 0), "computing"),
-    ],
-)
-def test_what_waits_runs_beside_what_computes(file: str, cost: Cost | None, name: str) -> None:
-    assert divide_files([file], {} if cost is None else {file: cost}) == [Pool(name, (file,))]
+@given(st.sets(FILES), COSTS)
+def test_what_waits_runs_beside_what_computes(files: set[str], costs: dict[str, Cost]) -> None:
+    pools = {pool.name: pool.files for pool in divide_files(files, costs)}
+    waiting, computing = pools.get("waiting", ()), pools.get("computing", ())
+    assert all(file.startswith("tests/cluster/") for file in pools.get("pods", ()))
+    assert all(file.startswith("tests/integration/") and file in costs for file in waiting)
+    loads = {name: expect_seconds(pools.get(name, ()), costs) for name in WORKERS}
+    times = {name: loads[name] / workers for name, workers in WORKERS.items()}
+    assert times["waiting"] <= times["computing"] + 1e-6
+    for file in computing:
+        if (
+            file.startswith("tests/integration/") and file in costs
+        ):  # it would make the pool that waits the longer one
+            later = (loads["waiting"] + costs[file].seconds) / WORKERS["waiting"]
+            assert later >= (loads["computing"] - costs[file].seconds) / WORKERS["computing"] - 1e-6
+
+
+def test_the_pool_that_waits_takes_what_needs_the_cores_least() -> None:
+    files = [f"tests/integration/test_{name}.py" for name in "abcd"]
+    costs = {file: Cost(60, core) for file, core in zip(files, (50, 10, 40, 5), strict=True)}
+    assert divide_files(files, costs) == [
+        Pool("computing", (files[0], files[2])),
+        Pool("waiting", (files[1], files[3])),
+    ]
 
 
 def test_paths_choose_files_and_folders() -> None:
