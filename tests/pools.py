@@ -1,4 +1,5 @@
-"""`make test`: files of tests that compute, one a core, beside those that wait for pods, servers and clocks.
+"""`make test`: files of tests that compute, one a core, beside those that wait for processes and clocks, those of
+stores, and those of pods.
 
 Which file belongs where, and what begins first, comes from the recorded costs, which a run of all tests refreshes.
 What `python -m tests.pools` is given goes to pytest; paths choose files of tests.
@@ -7,6 +8,7 @@ What `python -m tests.pools` is given goes to pytest; paths choose files of test
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,11 +22,13 @@ from tests.costs import Cost, merge_costs, read_costs, used_core_seconds, write_
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("runner_image", "tasks", "controller", "analysis")
 NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothing
-# What a caller runs meanwhile: files of tests outside tests/unit begin when these files exist.
+# What a caller runs meanwhile, on the servers: the pools that need them begin when these files exist.
 AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 # More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
 _CORES = os.cpu_count() or 2
-WORKERS = {"computing": _CORES, "waiting": _CORES, "pods": 3}
+WORKERS = {"computing": _CORES, "waiting": _CORES, "stores": 1, "pods": 3}
+SERVED = ("stores", "pods")
+NEEDS_STORE = re.compile(r'needs\("s3"')
 UNMEASURED_S = 15.0  # what a file is expected to take that no run has measured
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
 RATCHET = 17.0
@@ -40,21 +44,20 @@ class Pool(NamedTuple):
 def divide_files(files: Iterable[str], costs: dict[str, Cost]) -> list[Pool]:
     """The longest first, and those that nobody has measured before them: none is left alone at the end. What waits
     most leaves the pool that computes, until both take as long."""
-    pods, others = [], []
+    chosen: dict[str, list[str]] = {name: [] for name in WORKERS}
     for file in files:
-        (pods if _has_pods(file) else others).append(file)
-    waiting: list[str] = []
-    here = [file for file in others if file in costs and not file.startswith("tests/unit/")]
-    loads = {"computing": expect_seconds(others, costs), "waiting": 0.0}
-    for file in sorted(here, key=lambda one: (costs[one].core_share, one)):
-        seconds = costs[file].seconds
-        if (loads["waiting"] + seconds) / WORKERS["waiting"] > (loads["computing"] - seconds) / WORKERS[
-            "computing"
-        ]:
-            continue
-        waiting.append(file)
-        loads = {"computing": loads["computing"] - seconds, "waiting": loads["waiting"] + seconds}
-    chosen = {"computing": [file for file in others if file not in set(waiting)], "waiting": waiting, "pods": pods}
+        chosen[_room(file)].append(file)
+    computing, waiting = chosen["computing"], chosen["waiting"]
+    loads = {"computing": expect_seconds(computing, costs), "waiting": 0.0}
+    movable = [file for file in computing if file in costs and not file.startswith("tests/unit/")]
+    for file in sorted(movable, key=lambda one: (costs[one].core_share, one)):
+        after = {
+            name: loads[name] + sign * costs[file].seconds for name, sign in (("computing", -1), ("waiting", 1))
+        }
+        if after["waiting"] / WORKERS["waiting"] <= after["computing"] / WORKERS["computing"]:
+            loads = after
+            computing.remove(file)
+            waiting.append(file)
     return [Pool(name, _longest_first(there, costs)) for name, there in chosen.items() if there]
 
 
@@ -67,8 +70,15 @@ def _longest_first(files: Iterable[str], costs: dict[str, Cost]) -> tuple[str, .
     return tuple(sorted(files, key=lambda one: (-costs[one].seconds if one in costs else float("-inf"), one)))
 
 
-def _has_pods(file: str) -> bool:
-    return file.startswith("tests/cluster/")
+def _room(file: str) -> str:
+    """The pool by what the file's tests need, before waiting and computing are told apart."""
+    if file.startswith("tests/cluster/"):
+        return "pods"
+    path = ROOT / file
+    stores = file.startswith("tests/integration/store/") or (
+        path.exists() and NEEDS_STORE.search(path.read_text())
+    )
+    return "stores" if stores else "computing"
 
 
 def select_files(paths: Sequence[str]) -> list[str]:
@@ -112,8 +122,12 @@ def run_files(
     """The worst exit code, and what each file cost. The first pool's output is seen as it comes."""
     pools = divide_files(files, recorded)
     with tempfile.TemporaryDirectory() as folder:
-        running = [start_pool(pool, options, Path(folder), quiet=n > 0) for n, pool in enumerate(pools)]
+        running: list[Running] = []
         try:
+            for pool in (*(p for p in pools if p.name not in SERVED), *(p for p in pools if p.name in SERVED)):
+                while pool.name in SERVED and not all(map(os.path.exists, AFTER)):
+                    time.sleep(0.5)
+                running.append(start_pool(pool, options, Path(folder), quiet=bool(running)))
             codes = [one.wait() for one in running]
         except KeyboardInterrupt:  # each pytest got it, too, and says what has failed so far
             codes = [one.wait() for one in running]
@@ -138,14 +152,11 @@ def main(arguments: Sequence[str]) -> int:
     options = [one for one in arguments if one not in paths]
     recorded = read_costs()
     files = select_files(paths)
-    first = [file for file in files if AFTER and file.startswith("tests/unit/")]
-    code, measured = run_files(first, recorded, options)
-    while not all(map(os.path.exists, AFTER)):
-        time.sleep(0.5)
-    codes, costs = run_files([file for file in files if file not in first], recorded, options)
-    code, measured = max(code, codes), measured | costs
+    code, measured = run_files(files, recorded, options)
     if not paths:
-        used = used_core_seconds() - sum(cost.core_seconds for file, cost in measured.items() if _has_pods(file))
+        used = used_core_seconds() - sum(
+            cost.core_seconds for file, cost in measured.items() if _room(file) == "pods"
+        )
         print(describe_cost(used))
         write_costs({file: cost for file, cost in merge_costs(recorded, measured).items() if file in files})
     return code

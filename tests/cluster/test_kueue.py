@@ -144,9 +144,13 @@ def test_a_campaign_through_quota_a_held_period_and_eight_preemptions(queue: Que
             wait_until(lambda: len(queue.at_work()) == 2, within_s=WITHIN_S)  # the quota holds the third back
             with queue.urgent():
                 wait_until(lambda: not queue.placed(), within_s=WITHIN_S)
-        while controller.poll() is None:
+
+        def ended() -> bool:
             for pod in queue.at_work():
                 queue.place.let_go(pod)
+            return controller.poll() is not None
+
+        wait_until(ended, within_s=WITHIN_S)
         said, _ = controller.communicate()
         assert controller.returncode == 0, said
         assert '"queued": ' in said

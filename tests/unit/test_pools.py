@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.costs import Cost, merge_costs, read_costs, write_costs
 from tests.pools import WORKERS, Pool, divide_files, expect_seconds, select_files
 
-FILES = st.sampled_from(
-    [f"tests/{folder}/test_{n}.py" for folder in ("cluster", "integration", "unit") for n in range(5)]
-)
+FOLDERS = ("cluster", "integration", "integration/store", "unit")
+FILES = st.sampled_from([f"tests/{folder}/test_{n}.py" for folder in FOLDERS for n in range(5)])
 SECONDS = st.floats(0, 900)
 COSTS = st.dictionaries(FILES, st.builds(Cost, SECONDS, SECONDS))
 
@@ -31,7 +30,8 @@ def test_what_waits_runs_beside_what_computes(files: set[str], costs: dict[str, 
     pools = {pool.name: pool.files for pool in divide_files(files, costs)}
     waiting, computing = pools.get("waiting", ()), pools.get("computing", ())
     assert all(file.startswith("tests/cluster/") for file in pools.get("pods", ()))
-    assert all(file.startswith("tests/integration/") and file in costs for file in waiting)
+    assert all(file.startswith("tests/integration/store/") for file in pools.get("stores", ()))
+    assert all(file.startswith("tests/integration/test_") and file in costs for file in waiting)
     loads = {name: expect_seconds(pools.get(name, ()), costs) for name in WORKERS}
     times = {name: loads[name] / workers for name, workers in WORKERS.items()}
     assert times["waiting"] <= times["computing"] + 1e-6
@@ -50,6 +50,13 @@ def test_the_pool_that_waits_takes_what_needs_the_cores_least() -> None:
         Pool("computing", (files[0], files[2])),
         Pool("waiting", (files[1], files[3])),
     ]
+
+
+def test_what_needs_servers_is_in_a_pool_that_starts_when_they_are_free() -> None:
+    pools = {pool.name: pool.files for pool in divide_files(select_files([]), {})}
+    assert "tests/integration/test_campaign_on_s3.py" in pools["stores"]
+    assert "tests/integration/test_revoked_key_here.py" in pools["stores"]
+    assert {file.split("/")[1] for file in pools["pods"]} == {"cluster"}
 
 
 def test_paths_choose_files_and_folders() -> None:
