@@ -13,16 +13,16 @@ from click.testing import CliRunner
 from tests.support.git_programs import COMMANDS, ArmedRepository, ProgramSetting, copy_armed, read_list
 from tests.support.git_repositories import ENV, Made
 from trialfleet_controller.commands.compare import compare
+from trialfleet_controller.commands.context import context
 from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
 from trialfleet_git.discovery import UnreadableRepository
 from trialfleet_git.view import open_repository_view
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import locate_repository
-from trialfleet_repository.languages import PYTHON
 from trialfleet_targets.command import targets
 from trialfleet_tasks.commands.init import init
-from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits, resolve
-from trialfleet_tasks.mining.mine import candidates
+from trialfleet_tasks.commands.mine import tasks
+from trialfleet_tasks.mining.history import open_repository, read_commits, resolve
 from trialfleet_tasks.sources.git import with_history
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import load_task_file
@@ -46,11 +46,6 @@ def write_task_file(armed: ArmedRepository, url: str) -> Path:
 
 def run_init(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(init, [str(armed.made.folder)], catch_exceptions=False).exit_code == 0
-
-
-def run_mining(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
-    git_dir = open_repository(armed.made.folder).git_dir
-    assert len(candidates(read_commits(git_dir), [PYTHON], CandidateRules(), git_dir).chosen) == 1
 
 
 def read_task(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
@@ -85,13 +80,37 @@ def run_targets(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(targets, asked, catch_exceptions=False).exit_code == 0
 
 
+def run_evaluation(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    asked = ["evaluate", str(armed.made.folder), "--commits", "2", "--json"]
+    assert CliRunner().invoke(targets, asked, catch_exceptions=False).exit_code == 0
+
+
+def build_context(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    file = write_task_file(armed, str(armed.made.folder))
+    asked = ["build", str(file), "--kind", "flat", "--agent", "outline", "--store", str(file.with_name("store"))]
+    ended = CliRunner().invoke(context, asked, catch_exceptions=False)
+    assert ended.exit_code == 0, ended.output
+
+
+def run_mining(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
+    asked = ["mine", str(armed.made.folder), "--want", "1", "--minutes", "1"]
+    ended = CliRunner().invoke(tasks, asked, catch_exceptions=False)
+    assert "examined" in ended.output, ended.output
+
+
+READERS = (
+    *(run_init, run_mining, read_task, read_contexts, build_context, run_compare, run_targets),
+    run_evaluation,
+)
+
+
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> ArmedRepository:
     return ArmedRepository(tmp_path_factory.mktemp("armed") / "template")
 
 
 @pytest.mark.parametrize("also_refused", [False, True], ids=["all settings", "and broken ones"])
-@pytest.mark.parametrize("read", [run_init, run_mining, read_task, read_contexts, run_compare, run_targets])
+@pytest.mark.parametrize("read", READERS)
 def test_nothing_that_a_repository_configures_is_started(
     read: Reader, also_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import configparser
 import html.parser
-import json
+import http.client
 import os
 import re
 import ssl
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from functools import cache as once
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
+
+from pydantic import BaseModel
 
 from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
@@ -56,7 +57,7 @@ def pip_option(option: str, environ: Mapping[str, str]) -> str | None:
         parser = configparser.RawConfigParser()
         try:
             parser.read(path)
-        except configparser.Error:
+        except (configparser.Error, UnicodeDecodeError):
             continue
         for section in ("global", "install", "download"):
             if parser.has_option(section, option):
@@ -114,7 +115,10 @@ def fetch_sdist(name: str, version: str, sha256: str, *, where: str) -> tuple[st
         return linked
     page = urljoin(index_url().rstrip("/") + "/", canonical_name(name) + "/")
     body, kind, final = _get(page, _PAGE_BYTES, where=where, accept=_ACCEPT)
-    links = parse_page(body, kind, final)
+    try:
+        links = parse_page(body, kind, final)
+    except (ValueError, AssertionError) as error:
+        raise OperatorError(f"{page} is not a page of a package index: {error}", where=where, hint=_HINT) from None
     offered = {file: url for file, url in links.items() if is_sdist_of(file, name, version)}
     if not offered:
         raise OperatorError(
@@ -127,23 +131,35 @@ def fetch_sdist(name: str, version: str, sha256: str, *, where: str) -> tuple[st
     return chosen, data
 
 
+class _File(BaseModel):
+    """Of a release, in the JSON of the simple API (PEP 691)."""
+
+    filename: str
+    url: str
+    hashes: dict[str, str] = {}
+
+
+class _Page(BaseModel):
+    """One project, in the JSON of the simple API."""
+
+    files: list[_File]
+
+
 def parse_page(body: bytes, content_type: str, base: str) -> dict[str, str]:
-    """File name -> absolute url (with its `#sha256=` where known) of a simple API page, JSON or HTML."""
+    """File name -> absolute url (with its `#sha256=` where known) of a simple API page, JSON or HTML.
+
+    Raises `ValueError`, and for some HTML `AssertionError`, for what is no such page.
+    """
     if "json" in content_type:
-        page = cast("dict[str, Any]", json.loads(body))
-        files = cast("list[dict[str, Any]]", page.get("files", []))
-        return {
-            str(file["filename"]): urljoin(base, str(file["url"])) + _fragment(file.get("hashes"))
-            for file in files
-        }
+        files = _Page.model_validate_json(body).files
+        return {file.filename: urljoin(base, file.url) + _fragment(file.hashes) for file in files}
     reader = _Links(base)
     reader.feed(body.decode("utf-8", "replace"))
     return reader.found
 
 
-def _fragment(hashes: Any) -> str:
-    value = cast("dict[str, str]", hashes).get("sha256") if isinstance(hashes, dict) else None
-    return f"#sha256={value}" if value else ""
+def _fragment(hashes: Mapping[str, str]) -> str:
+    return f"#sha256={hashes['sha256']}" if hashes.get("sha256") else ""
 
 
 class _Links(html.parser.HTMLParser):
@@ -201,7 +217,7 @@ def _get(url: str, limit: int, *, where: str, accept: str = "*/*") -> tuple[byte
         with urllib.request.urlopen(request, timeout=60, context=context) as answer:  # noqa: S310
             body = cast("bytes", answer.read(limit + 1))
             kind, final = str(answer.headers.get("Content-Type", "")), str(answer.url)
-    except (urllib.error.URLError, OSError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise OperatorError(f"{bare} cannot be read: {error}", where=where, hint=_HINT) from None
     if len(body) > limit:
         raise OperatorError(f"{bare} is larger than {limit} bytes", where=where)

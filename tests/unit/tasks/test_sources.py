@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import package_index
 from trialfleet_repository.environments.package_index import (
     fetch_sdist,
     find_links,
@@ -90,6 +94,37 @@ def test_addresses_on_an_index_page_may_be_relative(body: bytes, kind: str) -> N
     links = parse_page(body, kind, "https://index.example/root/simple/p/")
     assert links["p-1.tar.gz"] == "https://index.example/root/files/p-1.tar.gz#sha256=abc"
     assert links["p-1-py3-none-any.whl"].startswith("https://else.example/")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"{", "application/json"),
+        (b"[]", "application/json"),
+        (b'{"files": null}', "application/json"),
+        (b'{"files": [1]}', "application/json"),
+        (b'{"files": [{"filename": "p-1.tar.gz"}]}', "application/json"),
+        (b'{"files": [{"filename": "p-1.tar.gz", "url": "http://[bad"}]}', "application/json"),
+        (b'{"files": [{"filename": "p-1.tar.gz", "url": "/a", "hashes": {"sha256": 1}}]}', "application/json"),
+        (b'<a href="http://[bad/p-1.tar.gz">', "text/html"),
+        (b"<![x", "text/html"),
+        (b"\xff\xfe", "text/html"),
+        (b"", ""),
+    ],
+)
+def test_a_page_that_is_none_of_an_index_is_refused_with_its_address(
+    body: bytes, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
+    monkeypatch.setattr(package_index, "_get", lambda url, *_, **__: (body, kind, url))
+    with pytest.raises(OperatorError, match="index"):
+        fetch_sdist("p", "1", "abc", where="tasks.yaml")
+
+
+@given(st.binary(), st.sampled_from(["text/html", "application/json"]))
+def test_any_page_of_an_index_is_read_or_refused(body: bytes, kind: str) -> None:
+    with contextlib.suppress(ValueError, AssertionError):
+        parse_page(body, kind, "https://index.example/simple/p/")
 
 
 def test_the_index_is_the_one_that_pip_or_uv_is_told(tmp_path: Path) -> None:
