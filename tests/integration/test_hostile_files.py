@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -51,6 +53,7 @@ def current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.lower().startswith(("npm_config_", "uv_", "pip_", "go", "xdg_")):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("RUSTUP_HOME", os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(folder)
@@ -109,6 +112,73 @@ def test_a_repository_does_not_choose_the_registry_of_a_fetch(current_folder: Pa
     assert (built / "registry").read_text().strip() == f"{OURS}/npm/"
     assert THEIRS in (built / "control").read_text()
     assert "secret" not in (built / "variables").read_text()
+
+
+CARGO = """
+[source.crates-io]
+replace-with = "ours"
+[source.ours]
+registry = "sparse+{0}/"
+[registries.team]
+index = "{0}"
+token = "secret"
+"""
+MAVEN = """<settings><servers><server><id>ours</id><password>secret</password></server></servers><mirrors><mirror>
+<id>ours</id><mirrorOf>*</mirrorOf><url>{0}</url></mirror></mirrors></settings>"""
+CRATE = {
+    "Cargo.toml": b'[package]\nname = "a"\nversion = "0.1.0"\n[dependencies]\nb = "1"\n',
+    "src/lib.rs": b"",
+}
+PROJECT = b"""<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>b</artifactId>
+<version>1</version><parent><groupId>c</groupId><artifactId>d</artifactId><version>1</version></parent></project>"""
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize(
+    ("program", "file", "settings", "fetch", "tree", "asked"),
+    [
+        pytest.param(
+            "cargo", ".cargo/config.toml", CARGO, "export CARGO_HOME={environment}/cargo; cargo fetch", CRATE,
+            "/config.json", marks=pytest.mark.needs("cargo"), id="cargo",
+        ),
+        pytest.param(
+            "mvn", ".m2/settings.xml", MAVEN,
+            "export MAVEN_OPTS=-Duser.home={home}; mvn -B -q -Dmaven.repo.local={home}/r validate",
+            {"pom.xml": PROJECT},
+            "/c/d/1/", marks=pytest.mark.needs("mvn"), id="mvn",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fetch_asks_the_users_registry(
+    program: str,
+    file: str,
+    settings: str,
+    fetch: str,
+    tree: dict[str, bytes],
+    asked: str,
+    current_folder: Path,
+    tmp_path: Path,
+) -> None:
+    paths: list[str] = []
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_error(404)
+
+    tools = {program: find_tool(program)[1]}
+    line = f"cat {{environment}}/cargo/config.toml {{home}}/.m2/settings.xml 2>/dev/null; {fetch}; exit 3"
+    with HTTPServer(("127.0.0.1", 0), Registry) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        write_home(file, settings.replace("{0}", address))
+        files = {name: TreeEntry(content) for name, content in tree.items()}
+        with pytest.raises(OperatorError) as refused:
+            build(reference(line, tools=tools), pack(files), cache=Cache(tmp_path / "environments"))
+        server.shutdown()
+    assert any(path.startswith(asked) for path in paths), refused.value
+    assert address in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from trialfleet_repository.environments.package_index import ca_file
 from trialfleet_repository.environments.tool_caches import caches_of, drop_unused, take_over
 from trialfleet_repository.environments.tool_environment import KEPT, Furnishings, filled
 from trialfleet_repository.languages import LANGUAGES, language_of_kind
+from trialfleet_repository.languages.protocol import Language
 from trialfleet_repository.trees import Tree, unpack, write_changes
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.host import give_back
@@ -102,6 +103,7 @@ class _Build:
             shutil.copyfile(language.own_file, self.folder / language.own_file.name)
         for argv in self.ref.alone:
             self.run(argv, network=False)
+        self._write_registries()
         for argv in self.ref.fetch:
             self.fetch(argv)
         for checkout in (checkouts if self.ref.warm else ()) or (self.checkout,):
@@ -173,8 +175,19 @@ class _Build:
 
     def _registries(self) -> dict[str, str]:
         """That the user has configured for the programs of the environment."""
-        used = (each for each in LANGUAGES.values() if not self.ref.tools.keys().isdisjoint(each.programs))
-        return {name: value for language in used for name, value in language.registry().items()}
+        return {name: value for language in self._used() for name, value in language.registry().items()}
+
+    def _write_registries(self) -> None:
+        """The same, of programs that read files alone."""
+        places = {"environment": str(self.folder), "home": str(self.place / "home")}
+        for language in self._used():
+            for name, content in language.registry_files().items():
+                file = Path(filled(name, places))
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+
+    def _used(self) -> list[Language]:
+        return [each for each in LANGUAGES.values() if not self.ref.tools.keys().isdisjoint(each.programs)]
 
     def _in_place(self, value: str) -> str:
         """The caches are filled in the environment itself."""

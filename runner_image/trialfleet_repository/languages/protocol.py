@@ -16,7 +16,7 @@ from trialfleet_repository.languages.manifest_files import find_root
 from trialfleet_repository.languages.pass_cautions import NO_CAUTIONS, PassCautions
 from trialfleet_repository.languages.preset import Preset
 from trialfleet_repository.languages.project_files import ProjectFiles, no_product, no_sources
-from trialfleet_repository.languages.registry import no_registry
+from trialfleet_repository.languages.registry import no_registry, no_registry_files
 from trialfleet_repository.languages.report_format import ANY_JUNIT, ReportFormat
 from trialfleet_repository.languages.survey_traits import NO_SURVEY, SurveyTraits
 from trialfleet_repository.languages.tool_traits import NO_TRAITS, ToolTraits
@@ -64,7 +64,9 @@ class Language:
     version, if not --version. `version_line`: where its answer names other programs' first. `own_file`: a file
     of ours that every environment has. `offline`: variables that keep tools from their registries: attempts have
     them, and fetching does not. `registry`: variables that name the user's registry to its tools, before files of
-    the repository; fetching has them. `tools`: what its tools do with the files of an environment.
+    the repository; fetching has them. `registry_files`: files that name it to tools without such variables, by
+    their places, in which {environment} and {home} stand for folders. `tools`: what its tools do with the files of
+    an environment.
 
     Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
     of files that a trace names by the class alone.
@@ -105,6 +107,7 @@ class Language:
     own_file: Path | None = None
     offline: tuple[str, ...] = ()
     registry: Callable[[], Mapping[str, str]] = no_registry
+    registry_files: Callable[[], Mapping[str, bytes]] = no_registry_files
     tools: ToolTraits = NO_TRAITS
     formats: tuple[ReportFormat, ...] = ()
     traces: tuple[TraceStyle, ...] = ()

@@ -11,6 +11,11 @@ def no_registry() -> Mapping[str, str]:
     return {}
 
 
+def no_registry_files() -> Mapping[str, bytes]:
+    """Of a language whose tools are told their registry by variables, or not at all."""
+    return {}
+
+
 def without_login(url: str) -> str:
     """
     >>> without_login("https://ann:secret@index.example/simple"), without_login("direct")

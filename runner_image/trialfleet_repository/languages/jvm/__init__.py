@@ -13,6 +13,7 @@ from trialfleet_repository.languages.jvm.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.jvm.preset import make_java_preset
 from trialfleet_repository.languages.jvm.product import find_jvm_product, find_jvm_sources
 from trialfleet_repository.languages.jvm.project import find_project
+from trialfleet_repository.languages.jvm.registry import find_maven_mirrors
 from trialfleet_repository.languages.jvm.surefire import read_gradle, read_surefire
 from trialfleet_repository.languages.protocol import Language, manifests, names_of
 from trialfleet_repository.languages.report_format import ReportFormat
@@ -73,6 +74,7 @@ JVM = Language(
     asks={"java": "-version", "javac": "-version"},
     version_line=re.compile(r"(?m:^)Gradle (\d+(?:\.\d+)+)"),  # Debian's names its JVM's first
     own_file=Path(__file__).with_name("gradle_tests.gradle"),
+    registry_files=find_maven_mirrors,
     tools=ToolTraits(  # what Gradle caches are also results of tests
         compiled_beside={"m2": _compiled_by_maven},
         written=(".bin", ".lock", ".lck"),

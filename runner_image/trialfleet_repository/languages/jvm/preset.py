@@ -51,6 +51,8 @@ def _maven(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         directory=environment.directory or ROOT,
         # Maven fetches some plugins only when tests run: those of one class do.
         fetch=((*_MAVEN, "-Dmaven.test.failure.ignore=true", *_first_test(tree), *_NONE_ELSEWHERE),),
+        # Which repository or mirror an artifact came from: offline, Maven would refuse what came from another.
+        drop=("m2/**/_remote.repositories",),
         variables={
             "MAVEN_OPTS": f"{_SHORT_LIVED} -Duser.home={{home}} -Dmaven.repo.local={{home}}/.m2/repository"
         },

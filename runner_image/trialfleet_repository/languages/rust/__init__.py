@@ -13,6 +13,7 @@ from trialfleet_repository.languages.rust.names import NAMES
 from trialfleet_repository.languages.rust.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.rust.preset import make_rust_preset
 from trialfleet_repository.languages.rust.product import find_rust_product
+from trialfleet_repository.languages.rust.registry import find_cargo_registries
 from trialfleet_repository.languages.rust.workspace import find_workspace
 from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
@@ -49,8 +50,9 @@ RUST = Language(
     programs=("cargo",),
     linkers=("cargo",),
     offline=("CARGO_NET_OFFLINE",),
+    registry_files=find_cargo_registries,
     tools=ToolTraits(
-        left_out=lambda path: path.parts == ("cargo", "registry", "src"),
+        left_out=lambda path: path.parts in (("cargo", "registry", "src"), ("cargo", "config.toml")),
         of_its_place="target",
         drop_unused=drop_other_units,
         compiled=("target",),
