@@ -2,7 +2,7 @@
 
     python -I -S supervise.py agent|score [FOLDER...]
 
-Standard library only. It needs `supervisor.py` in the same folder. No process of
+Standard library only. It needs `supervisor.py`, `syscall_filter.py` and its table in the same folder. No process of
 its container can read its memory or its environment, and none exists before it has connected to the gate. The job
 arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the report of the
 gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
@@ -24,11 +24,12 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from trialfleet_sandbox import supervisor
+    from trialfleet_sandbox import supervisor, syscall_filter
 else:
     _HERE = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib costs start-up time
     sys.path[:0] = [_HERE]
     import supervisor
+    import syscall_filter
 
 WAIT_S = 120.0
 # Pause between two checks of the gate: an eighth of the wait so far. On a node where a hundred pods start at
@@ -137,7 +138,8 @@ def run(fields: list[bytes], fds: list[int]) -> None:
             return True
         return oom_kills() > before
 
-    main, error = supervisor.start(argv, cwd, None, environment, report if reports else None)
+    calls = syscall_filter.filter_program()
+    main, error = supervisor.start(argv, cwd, None, environment, report if reports else None, calls)
     os.close(report)  # from here on, nothing that the program could open holds it
     if error is not None:
         supervisor.say(status, "error " + error.replace("\n", " "))
