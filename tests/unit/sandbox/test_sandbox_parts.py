@@ -138,14 +138,14 @@ def test_disk_scans_seldom_and_at_once_when_space_vanishes(tmp_path: Path) -> No
     clock = Clock()
     watch = DiskWatch((tmp_path,), 100_000, clock)
     write(tmp_path / "x", 200_000)
-    watch._free -= 10**15  # as if nothing had been taken: no sign of growth
+    watch._free = 0, 0  # as if nothing had been taken: no sign of growth
     assert not watch.over()
     clock.now = 6
     assert watch.over()
     clock = Clock()
     watch = DiskWatch((tmp_path,), 100_000, clock)
     write(tmp_path / "y", 200_000)
-    watch._free += 10**15  # as if a lot had gone
+    watch._free = 10**15, 0  # as if a lot had gone
     assert watch.over()
 
 
@@ -196,7 +196,7 @@ def test_usage_counts_the_living_and_those_waited_for() -> None:
 
     root = process(1, 100, 2, 10**9)
     found = usage(root, [process(2, 1, 4, 10), process(3, 8, 16, 20)])
-    assert (found.core_s, found.rss_bytes) == (31, 30)
+    assert (found.core_s, found.memory_bytes) == (31, 30)
     assert usage(None, []).core_s == 0
 
 
