@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 _TMPFS = ("tmp", "dev/shm")  # in a mount namespace of a sandbox: memory, and the sandbox's alone
 _DELETED = " (deleted)"
@@ -28,19 +29,18 @@ def held_files(pids: Iterable[int], devices: frozenset[int]) -> HeldFiles:
     holds (except by root), files that are on their way in a socket, processes that hide from this user."""
     disk_bytes = disk_files = memory = 0
     seen: set[tuple[int, int]] = set()
-    for pid in pids:
-        memory += _own_tmpfs_bytes(pid, seen)
-        for info in _nameless_files(pid):
-            key = (info.st_dev, info.st_ino)
-            if key in seen:
-                continue
-            seen.add(key)
-            if info.st_dev == _memfd_device():
-                memory += info.st_blocks * 512
-            elif info.st_dev in devices:
-                disk_bytes += info.st_blocks * 512
-                disk_files += 1
-    return HeldFiles(disk_bytes, disk_files, memory)
+    pids = tuple(pids)
+    for info in (info for pid in pids for info in _nameless_files(pid)):
+        key = (info.st_dev, info.st_ino)
+        if key in seen:
+            continue
+        seen.add(key)
+        if info.st_dev == _memfd_device():
+            memory += info.st_blocks * 512
+        elif info.st_dev in devices:
+            disk_bytes += info.st_blocks * 512
+            disk_files += 1
+    return HeldFiles(disk_bytes, disk_files, memory + sum(_tmpfs_sizes(pids).values()))
 
 
 def _nameless_files(pid: int) -> Iterator[os.stat_result]:
@@ -64,21 +64,17 @@ def _memfd_device() -> int:
         os.close(fd)
 
 
-def _own_tmpfs_bytes(pid: int, seen: set[tuple[int, int]]) -> int:
-    """Memory in the tmpfs of the process's mount namespace; 0 if it is ours, or one that was `seen`."""
-    try:
-        space = os.stat(f"/proc/{pid}/ns/mnt")  # noqa: PTH116
-        if space.st_ino == os.stat("/proc/self/ns/mnt").st_ino or (space.st_dev, space.st_ino) in seen:  # noqa: PTH116
-            return 0
-        folders = [f"/proc/{pid}/root/{name}" for name in _TMPFS]
-        # While a sandbox is set up, its namespace still has the host's folders.
-        if any(os.stat(path).st_dev == os.stat(f"/{name}").st_dev for path, name in zip(folders, _TMPFS, strict=True)):  # noqa: PTH116
-            return 0
-        sizes = [os.statvfs(path) for path in folders]
-    except OSError:
-        return 0
-    seen.add((space.st_dev, space.st_ino))
-    return sum((size.f_blocks - size.f_bfree) * size.f_frsize for size in sizes)
+def _tmpfs_sizes(pids: tuple[int, ...]) -> dict[int, int]:
+    """Bytes in the tmpfs of the processes' mount namespaces other than ours, by device."""
+    sizes: dict[int, int] = {}
+    for pid, name in ((pid, name) for pid in pids for name in _TMPFS):
+        with contextlib.suppress(OSError):
+            inside, outside = Path(f"/proc/{pid}/root", name), Path("/", name)
+            # The same as ours: no namespace of its own, or one that is still set up.
+            if (device := inside.stat().st_dev) not in {outside.stat().st_dev, *sizes}:
+                room = os.statvfs(inside)
+                sizes[device] = (room.f_blocks - room.f_bfree) * room.f_frsize
+    return sizes
 
 
 def shared_bytes(pids: Iterable[int]) -> int:

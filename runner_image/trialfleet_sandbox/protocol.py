@@ -23,8 +23,9 @@ class Job:
     """One program in a sandbox. Paths in `argv`, `env` and `cwd` are as the program sees them.
 
     `gateway`: a unix socket of the host that appears inside as loopback port `gateway_port`; there is no other
-    network. `stdout`/`stderr`: files of the host, appended as output arrives. `memory_bytes` limits the memory of the
-    whole process tree, `disk_bytes` the growth of the writable mounts, `inodes` that of their files and folders.
+    network. `stdout`/`stderr`: files of the host, appended as output arrives. `memory_bytes` limits the memory of
+    the whole process tree, `disk_bytes` the growth of the writable mounts, `inodes` that of their files and
+    folders.
     """
 
     argv: tuple[str, ...]

@@ -2,11 +2,11 @@
 
     python -I -S supervise.py agent|score [FOLDER...]
 
-Standard library only. It needs `supervisor.py`, `syscall_filter.py` and its table in the same folder. No process of
-its container can read its memory or its environment, and none exists before it has connected to the gate. The job
-arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the report of the
-gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
-If another job is to follow, a job comes with a seventh: the connection for the next job. After a program has
+Standard library only. It needs `supervisor.py`, `syscall_filter.py` and its table in the same folder. No
+process of its container can read its memory or its environment, and none exists before it has connected to the
+gate. The job arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the
+report of the gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here
+ends. If another job is to follow, a job comes with a seventh: the connection for the next job. After a program has
 run here, no connection is accepted by name. The FOLDERs, which only this container sees, are emptied between jobs.
 
 Exit codes: 0 the job has ended, or the runner is gone; 143 SIGTERM before a runner connected; 4 the runner never

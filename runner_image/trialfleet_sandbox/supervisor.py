@@ -251,7 +251,7 @@ def read_all(descriptor: str | None) -> bytes:
     """What a descriptor holds, which is closed; nothing without one."""
     if descriptor is None:
         return b""
-    with open(int(descriptor), "rb") as file:
+    with open(int(descriptor), "rb") as file:  # noqa: PTH123
         return file.read()
 
 

@@ -1,9 +1,9 @@
 """A filter of system calls for every program in a sandbox: what is not on the list does not exist.
 
-`system_calls.tsv` has the allowed calls with their numbers. Its reference is the profile of calls that Docker allows
-a container without capabilities, without io_uring and without memory that no account shows (`memfd_secret`). All
-other calls, also of the 32-bit and x32 interfaces, fail with ENOSYS, as on a kernel that lacks them: libraries then
-use their older way. Standard library only: a pod's supervisor imports it.
+`system_calls.tsv` has the allowed calls with their numbers. Its reference is the profile of calls that Docker
+allows a container without capabilities, without io_uring and without memory that no account shows
+(`memfd_secret`). All other calls, also of the 32-bit and x32 interfaces, fail with ENOSYS, as on a kernel that
+lacks them: libraries then use their older way. Standard library only: a pod's supervisor imports it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 SOCKET_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 PERSONALITIES = (0, 8, 0x20000, 0x20008, 0xFFFFFFFF)  # as Docker: Linux with its variants, and "which one is it"
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+SHARED_MEMORY_BYTES = 2**14  # of one System V segment; a namespace has at most 4,096, and no account shows them
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data, little endian
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000  # linux/seccomp.h
 
@@ -65,18 +66,35 @@ def read_table(machine: str) -> dict[str, int]:
 
 
 def _by_argument(numbers: dict[str, int]) -> list[bytes]:
-    """Calls that are allowed with some first arguments alone."""
+    """Calls that are allowed with some arguments alone."""
     blocks = {
-        "socket": _one_of(SOCKET_FAMILIES, errno.EAFNOSUPPORT),
-        "socketpair": _one_of(SOCKET_FAMILIES, errno.EAFNOSUPPORT),
-        "personality": _one_of(PERSONALITIES, errno.EPERM),
-        "clone": [_instruction(_ANY_BIT, NEW_NAMESPACES, if_false=1), _fail(errno.EPERM), _ALLOWED],
+        "socket": [_argument(0), *_one_of(SOCKET_FAMILIES, errno.EAFNOSUPPORT)],
+        "socketpair": [_argument(0), *_one_of(SOCKET_FAMILIES, errno.EAFNOSUPPORT)],
+        "personality": [_argument(0), *_one_of(PERSONALITIES, errno.EPERM)],
+        "clone": [_argument(0), _instruction(_ANY_BIT, NEW_NAMESPACES, if_false=1), _fail(errno.EPERM), _ALLOWED],
+        "shmget": _at_most(SHARED_MEMORY_BYTES, errno.EINVAL),
     }
     program: list[bytes] = []
     for name, block in blocks.items():
-        load = _instruction(_LOAD, _FIRST_ARGUMENT)
-        program += [_instruction(_EQUAL, numbers[name], if_false=len(block) + 1), load, *block]
+        program += [_instruction(_EQUAL, numbers[name], if_false=len(block)), *block]
     return program
+
+
+def _argument(index: int, *, upper: bool = False) -> bytes:
+    """Load the lower or the upper half of an argument."""
+    return _instruction(_LOAD, _ARGUMENTS + 8 * index + 4 * upper)
+
+
+def _at_most(value: int, otherwise: int) -> list[bytes]:
+    """Allowed if the second argument is not above `value`; else the call fails with this error."""
+    return [
+        _argument(1, upper=True),
+        _instruction(_EQUAL, 0, if_false=2),
+        _argument(1),
+        _instruction(_AT_LEAST, value + 1, if_false=1),
+        _fail(otherwise),
+        _ALLOWED,
+    ]
 
 
 def _one_of(values: tuple[int, ...], otherwise: int) -> list[bytes]:

@@ -82,19 +82,20 @@ class DiskWatch:
     clock: Callable[[], float] = time.monotonic
     inodes: int = UNCOUNTED_INODES
     tree: Callable[[], Iterable[int]] = tuple
+    _devices: frozenset[int] = field(init=False)
     _base: tuple[int, int] = field(init=False)
     _grown: tuple[int, int] = field(init=False, default=(0, 0))
     _free: tuple[int, int] = field(init=False)
     _next: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self._devices = frozenset(folder.stat().st_dev for folder in self.folders)
         self._base = self._measure()
 
     def _measure(self) -> tuple[int, int]:
         began = self.clock()
         usages = [folder_usage(folder) for folder in self.folders]
-        devices = frozenset(folder.stat().st_dev for folder in self.folders if folder.exists())
-        held = held_files(self.tree(), devices)
+        held = held_files(self.tree(), self._devices)
         self._free = self._free_now()
         self._next = self.clock() + max(SCAN_S, (self.clock() - began) / SCAN_SHARE)
         size, count = (sum(column) for column in zip((0, 0), *usages, strict=True))

@@ -27,7 +27,9 @@ def add(name, value):
     return call(248, b"user", name, value, len(value), -3)
 def read(name):
     key, text = call(250, 10, -3, b"user", name, 0), ctypes.create_string_buffer(99)
-    return key if key < 0 else text.raw[: call(250, 11, key, text, 99)]
+    if key >= 0:
+        call(250, 11, key, text, 99)
+    return key if key < 0 else text.value
 """
 READ_AND_LEAVE = f"""{KEYS}
 listed = "".join(open("/proc/keys")) if len(sys.argv) < 2 else ""
@@ -104,7 +106,11 @@ def test_calls_that_are_not_on_the_list_do_not_exist(bench: Bench) -> None:
     assert bench.out.splitlines() == [f"{name} {errno.ENOSYS}" for name in CALLS], bench.err
 
 
-NAMESPACES = "import os\nprint(call(56, 0x10000000 | 17, None, None, None, None) or 'a user of its own', flush=True)\nos._exit(0)"
+NAMESPACES = """
+import os
+print(call(56, 0x10000000 | 17, None, None, None, None) or 'a user of its own', flush=True)
+os._exit(0)
+"""
 FAMILIES = """
 import socket
 for number in range(1, 46):
