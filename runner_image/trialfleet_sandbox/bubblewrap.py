@@ -20,7 +20,7 @@ from trialfleet_sandbox.syscall_filter import filter_program
 
 CAPABILITIES = SandboxCapabilities(maps_paths=True, isolates_network=True, hides_host_folders=True)
 UID = GID = 1000
-TMP_BYTES = 2**30  # limit of /tmp and of /dev/shm: memory that no watch sees
+TMP_BYTES = 2**30  # limit of /tmp and of /dev/shm, which are memory
 _INSIDE = "/run/trialfleet"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # No folder that holds private keys (/etc/ssl/private, /etc/pki/tls/private): root inside reads what root owns.
