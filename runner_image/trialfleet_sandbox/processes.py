@@ -20,7 +20,8 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 @dataclass(frozen=True)
 class Process:
-    """One line of /proc/<pid>/stat. `waited_core_s` is the CPU time of children it has already waited for."""
+    """One line of /proc/<pid>/stat. `waited_core_s` is the CPU time of children it has already waited for.
+    `thread`: whose entry in /proc shows memory and open files; another one than the first, if that has ended."""
 
     pid: int
     parent: int
@@ -29,16 +30,15 @@ class Process:
     core_s: float
     waited_core_s: float
     rss_bytes: int
+    thread: int
 
 
 def read(pid: int) -> Process | None:
     """The process, or None when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - read four times a second: no Path
-            text = file.read()
-    except (FileNotFoundError, ProcessLookupError):
+    f = _read_stat(pid)
+    if f is None:
         return None
-    f = text[text.rindex(b")") + 2 :].split()  # the name before may hold spaces and parentheses
+    thread, shown = _living_thread(pid) or (pid, f) if f[0] == b"Z" else (pid, f)
     return Process(
         pid=pid,
         parent=int(f[1]),
@@ -46,8 +46,29 @@ def read(pid: int) -> Process | None:
         stopped=f[0] == b"T",
         core_s=(int(f[11]) + int(f[12])) * _TICK_S,
         waited_core_s=(int(f[13]) + int(f[14])) * _TICK_S,
-        rss_bytes=int(f[21]) * _PAGE,
+        rss_bytes=int(shown[21]) * _PAGE,
+        thread=thread,
     )
+
+
+def _read_stat(pid: int) -> list[bytes] | None:
+    """The fields of /proc/<pid>/stat from the state on."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - read four times a second: no Path
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text[text.rindex(b")") + 2 :].split()  # the name before may hold spaces and parentheses
+
+
+def _living_thread(pid: int) -> tuple[int, list[bytes]] | None:
+    """A thread that has not ended, with its fields."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for name in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            fields = _read_stat(int(name))
+            if fields is not None and fields[0] not in b"ZX":
+                return int(name), fields
+    return None
 
 
 def children(pid: int) -> list[int]:

@@ -21,6 +21,7 @@ TABLE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "system_calls.
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 SOCKET_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 PERSONALITIES = (0, 8, 0x20000, 0x20008, 0xFFFFFFFF)  # as Docker: Linux with its variants, and "which one is it"
+CLONE_FILES, CLONE_THREAD, CLOSE_RANGE_UNSHARE = 0x400, 0x10000, 2
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 SHARED_MEMORY_BYTES = 2**14  # of one System V segment; a namespace has at most 4,096, and no account shows them
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data, little endian
@@ -71,7 +72,14 @@ def _by_argument(numbers: dict[str, int]) -> list[bytes]:
         "socket": [_argument(0), *_one_of(SOCKET_FAMILIES, errno.EAFNOSUPPORT)],
         "socketpair": [_argument(0), *_one_of(SOCKET_FAMILIES, errno.EAFNOSUPPORT)],
         "personality": [_argument(0), *_one_of(PERSONALITIES, errno.EPERM)],
-        "clone": [_argument(0), _instruction(_ANY_BIT, NEW_NAMESPACES, if_false=1), _fail(errno.EPERM), _ALLOWED],
+        "clone": _clone(),
+        # No thread has a table of files of its own: /proc shows that of a process's first thread.
+        "close_range": [
+            _argument(2),
+            _instruction(_ANY_BIT, CLOSE_RANGE_UNSHARE, if_false=1),
+            _fail(errno.EINVAL),
+            _ALLOWED,
+        ],
         "shmget": _at_most(SHARED_MEMORY_BYTES, errno.EINVAL),
     }
     program: list[bytes] = []
@@ -83,6 +91,19 @@ def _by_argument(numbers: dict[str, int]) -> list[bytes]:
 def _argument(index: int, *, upper: bool = False) -> bytes:
     """Load the lower or the upper half of an argument."""
     return _instruction(_LOAD, _ARGUMENTS + 8 * index + 4 * upper)
+
+
+def _clone() -> list[bytes]:
+    """Allowed without new namespaces, and for threads that share the table of files."""
+    return [
+        _argument(0),
+        _instruction(_ANY_BIT, NEW_NAMESPACES, if_false=1),
+        _fail(errno.EPERM),
+        _instruction(_ANY_BIT, CLONE_THREAD, if_false=2),
+        _instruction(_ANY_BIT, CLONE_FILES, if_true=1),
+        _fail(errno.EINVAL),
+        _ALLOWED,
+    ]
 
 
 def _at_most(value: int, otherwise: int) -> list[bytes]:

@@ -184,7 +184,7 @@ class LimitWatch:
 
     @property
     def _pids(self) -> tuple[int, ...]:
-        return tuple(process.pid for process in self.tree)
+        return tuple(process.thread for process in self.tree)
 
     def sample(self, root: int) -> ProcessTreeUsage:
         self.tree = tuple(descendants(root))

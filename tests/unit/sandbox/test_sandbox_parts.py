@@ -149,6 +149,16 @@ def test_disk_scans_seldom_and_at_once_when_space_vanishes(tmp_path: Path) -> No
     assert watch.over()
 
 
+def test_inodes_are_counted_at_once_when_they_vanish(tmp_path: Path) -> None:
+    watch = DiskWatch((tmp_path,), 10**12, Clock(), inodes=20)
+    for number in range(30):
+        (tmp_path / str(number)).mkdir()
+    watch._free = 0, 0
+    assert not watch.over()
+    watch._free = 0, 10**15
+    assert watch.over()
+
+
 def test_what_was_there_before_is_no_growth_and_read_only_mounts_do_not_count(tmp_path: Path) -> None:
     for name in ("w", "r"):
         (tmp_path / name).mkdir()
@@ -192,6 +202,7 @@ def test_usage_counts_the_living_and_those_waited_for() -> None:
             core_s=core_s,
             waited_core_s=waited,
             rss_bytes=rss,
+            thread=pid,
         )
 
     root = process(1, 100, 2, 10**9)

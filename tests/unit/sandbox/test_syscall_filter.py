@@ -14,9 +14,9 @@ from trialfleet_sandbox.syscall_filter import AUDIT_ARCH, filter_program, read_t
 ALLOW = 0x7FFF0000
 
 
-def answer(program: bytes, machine: str, number: int, argument: int = 0, second: int = 0) -> int:
+def answer(program: bytes, machine: str, number: int, *arguments: int) -> int:
     """0: allowed; else the error."""
-    data = struct.pack("=IIQ6Q", number, AUDIT_ARCH[machine], 0, argument, second, *(4 * [0]))
+    data = struct.pack("=IIQ6Q", number, AUDIT_ARCH[machine], 0, *(*arguments, *(6 * [0]))[:6])
     at = accumulator = 0
     while True:
         code, if_true, if_false, value = struct.unpack_from("=HBBI", program, 8 * at)
@@ -46,14 +46,16 @@ def test_exactly_the_calls_of_the_table_exist(machine: str) -> None:
 def test_arguments_that_decide(machine: str) -> None:
     program, numbers = filter_program(machine), read_table(machine)
 
-    def of(name: str, argument: int, second: int = 0) -> int:
-        return answer(program, machine, numbers[name], argument, second)
+    def of(name: str, *arguments: int) -> int:
+        return answer(program, machine, numbers[name], *arguments)
 
     assert [of("socket", family) for family in (1, 2, 10, 16)] == 4 * [0]
     assert {of(name, family) for name in ("socket", "socketpair") for family in (0, 17, 38, 40)} == {
         errno.EAFNOSUPPORT
     }
     assert [of("clone", flags) for flags in (17, 0x3D0F00, 0x10000011, 0x40000011)] == [0, 0, 1, 1]
+    assert [of("clone", flags) for flags in (0x10000, 0x10400, 0x400)] == [errno.EINVAL, 0, 0]
+    assert [of("close_range", 3, 2**32 - 1, flags) for flags in (0, 4, 2, 6)] == [0, 0, errno.EINVAL, errno.EINVAL]
     sizes = (0, 56, 2**14, 2**14 + 1, 2**30, 2**32, 2**40 + 56)
     assert [of("shmget", 0, size) for size in sizes] == [0, 0, 0, *(4 * [errno.EINVAL])]
     assert [of("personality", value) for value in (0, 8, 0x20008, 0xFFFFFFFF, 0x40000)] == [0, 0, 0, 0, 1]
