@@ -60,6 +60,7 @@ LEAVE = """
 import ctypes, threading
 kept = []
 def stay():
+    time.sleep(0.5)  # the first thread has ended
     KEEP
     print('has', size, flush=True)
     time.sleep(wait_s)
