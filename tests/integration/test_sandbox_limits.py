@@ -120,7 +120,7 @@ def test_system_v_segments_are_small(bench: Bench) -> None:
 # --- disk -------------------------------------------------------------------------------------------
 
 DISK = {
-    "unlinked": "fill(os.open('big', os.O_CREAT | os.O_RDWR))\nos.sync()\nos.unlink('big')",
+    "unlinked": "fd = os.open('big', os.O_CREAT | os.O_RDWR)\nos.unlink('big')\nfill(fd)\nos.fsync(fd)",
     "never named": "fd = os.open('.', os.O_TMPFILE | os.O_RDWR)\nfill(fd)\nos.fsync(fd)",
 }
 
