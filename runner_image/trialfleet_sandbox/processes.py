@@ -15,6 +15,7 @@ from trialfleet_sandbox.supervisor import PR_SET_CHILD_SUBREAPER, prctl
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_PART_BYTES = 2**16
 _PR_GET_CHILD_SUBREAPER = 37
 
 
@@ -31,6 +32,7 @@ class Process:
     waited_core_s: float
     rss_bytes: int
     thread: int
+    threads: int
 
 
 def read(pid: int) -> Process | None:
@@ -48,17 +50,30 @@ def read(pid: int) -> Process | None:
         waited_core_s=(int(f[13]) + int(f[14])) * _TICK_S,
         rss_bytes=int(shown[21]) * _PAGE,
         thread=thread,
+        threads=int(f[17]),
     )
+
+
+def read_proc(path: str) -> bytes:
+    """A file of /proc; empty where there is none, or none that this user may read. Read often: a file object would
+    double the cost."""
+    parts: list[bytes] = []
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while part := os.read(fd, _PART_BYTES):
+                parts.append(part)
+        finally:
+            os.close(fd)
+    return b"".join(parts)
 
 
 def _read_stat(pid: int) -> list[bytes] | None:
     """The fields of /proc/<pid>/stat from the state on."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - read four times a second: no Path
-            text = file.read()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return text[text.rindex(b")") + 2 :].split()  # the name before may hold spaces and parentheses
+    text = read_proc(f"/proc/{pid}/stat")
+    return (
+        text[text.rindex(b")") + 2 :].split() if text else None
+    )  # the name before may hold spaces and parentheses
 
 
 def _living_thread(pid: int) -> tuple[int, list[bytes]] | None:
@@ -73,18 +88,15 @@ def _living_thread(pid: int) -> tuple[int, list[bytes]] | None:
 
 def children(pid: int) -> list[int]:
     """Direct children, in the order in which each thread started them."""
-    found: list[int] = []
     try:
         tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
     except (FileNotFoundError, ProcessLookupError):
-        return found
-    for task in tasks:
-        with (
-            contextlib.suppress(FileNotFoundError, ProcessLookupError),
-            open(f"/proc/{pid}/task/{task}/children", "rb") as file,  # noqa: PTH123
-        ):
-            found.extend(int(child) for child in file.read().split())
-    return found
+        return []
+    return [child for task in tasks for child in _children_of_thread(pid, task)]
+
+
+def _children_of_thread(pid: int, thread: int | str) -> list[int]:
+    return [int(child) for child in read_proc(f"/proc/{pid}/task/{thread}/children").split()]
 
 
 def descendants(pid: int) -> list[Process]:
@@ -100,7 +112,7 @@ def descendants(pid: int) -> list[Process]:
         process = read(child)
         if process is not None:
             found.append(process)
-            todo.extend(children(child))
+            todo.extend(children(child) if process.threads > 1 else _children_of_thread(child, child))
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from trialfleet_sandbox.held_files import held_files, shared_bytes
+from trialfleet_sandbox.held_files import held_files, machine_shared_bytes, shared_bytes
 from trialfleet_sandbox.processes import Process, descendants, read
 from trialfleet_sandbox.protocol import Job
 
@@ -21,7 +21,7 @@ Cause = Literal["timeout", "memory", "disk", "stopped"]
 SAMPLE_S = 0.25
 SCAN_S = 5.0
 SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
-SMALL_BYTES = 2**20  # of memory files, not worth a second look
+WORTH_A_SCAN = 8  # a scan for memory files, once the machine has that part of a limit more
 
 
 def folder_bytes(folder: Path) -> int:
@@ -122,22 +122,29 @@ class DiskWatch:
         return grown[0] > self.limit or grown[1] > self.inodes
 
 
-@dataclass
 class SharedMemoryWatch:
-    """Memory of a tree that its RSS does not hold: memfds and tmpfs. Scans as often as `SCAN_SHARE` permits."""
+    """Memory of a tree that its RSS does not hold: memfds and tmpfs. Scans seldom, and at once if the machine's
+    shared memory grows much, or so much that the tree may be beyond its limit."""
 
-    clock: Callable[[], float]
-    _bytes: int = 0
-    _next: float = float("-inf")
+    def __init__(self, limit: int, clock: Callable[[], float]) -> None:
+        self._limit, self._clock = limit, clock
+        self._bytes = 0
+        self._machine = machine_shared_bytes()
+        self._next = clock() + SCAN_S
 
-    def unmapped_bytes(self, pids: tuple[int, ...]) -> int:
-        """As of the last scan. What is mapped is already in the RSS."""
-        began = self.clock()
-        if began >= self._next:
-            size = held_files(pids, frozenset()).memory_bytes
-            self._bytes = max(0, size - shared_bytes(pids)) if size >= SMALL_BYTES else 0
-            self._next = self.clock() + (self.clock() - began) / SCAN_SHARE
+    def unmapped_bytes(self, pids: tuple[int, ...], rss_bytes: int) -> int:
+        """Without what is mapped, which is in `rss_bytes`. As of the last scan, unless that matters."""
+        grown = max(0, machine_shared_bytes() - self._machine)
+        over = rss_bytes + self._bytes + grown > self._limit
+        if over or grown > self._limit // WORTH_A_SCAN or self._clock() >= self._next:
+            self._scan(pids)
         return self._bytes
+
+    def _scan(self, pids: tuple[int, ...]) -> None:
+        began, self._machine = self._clock(), machine_shared_bytes()
+        size = held_files(pids, frozenset()).memory_bytes
+        self._bytes = max(0, size - shared_bytes(pids)) if size else 0
+        self._next = self._clock() + max(SCAN_S, (self._clock() - began) / SCAN_SHARE)
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,7 @@ class LimitWatch:
         self.tree: tuple[Process, ...] = ()
         writable = tuple(m.source for m in job.mounts if m.writable)
         self._disk = self._watch_disk(writable)
-        self._shared = SharedMemoryWatch(clock)
+        self._shared = None if job.memory_bytes is None else SharedMemoryWatch(job.memory_bytes, clock)
         self._sampled = float("-inf")
         self.started = clock()
         self.core_s = 0.0
@@ -191,8 +198,9 @@ class LimitWatch:
         now = usage(read(root), self.tree)
         self.core_s = max(self.core_s, now.core_s)
         self._cores.append((self._clock(), self.core_s))
-        if self._job.memory_bytes is not None:
-            now = replace(now, memory_bytes=now.memory_bytes + self._shared.unmapped_bytes(self._pids))
+        if self._shared is not None:
+            unmapped = self._shared.unmapped_bytes(self._pids, now.memory_bytes)
+            now = replace(now, memory_bytes=now.memory_bytes + unmapped)
         self.peak_bytes = max(self.peak_bytes, now.memory_bytes)
         self._sampled = self._clock()
         return now
@@ -227,7 +235,7 @@ class LimitWatch:
     def afterwards(self, *, killed_unasked: bool) -> Cause | None:
         """Which limit a program that ended by itself had reached: the disk limit between two scans, or the
         kernel's out-of-memory killer (a SIGKILL that was not sent from here, near the limit)."""
-        job = self._job
+        job, self.tree = self._job, ()  # their process ids may be those of others by now
         if killed_unasked and job.memory_bytes is not None and self.peak_bytes >= 0.9 * job.memory_bytes:
             return "memory"
         return "disk" if self._disk is not None and self._disk.exceeded() else None
