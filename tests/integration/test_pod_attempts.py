@@ -205,9 +205,16 @@ def test_a_late_agent_is_stopped_and_scored(lab: Lab, baked: Path) -> None:
     assert processes_with(token) == []
 
 
-def test_an_agent_that_fills_its_volume_is_exhausted_before_the_kubelet_evicts_it(lab: Lab, baked: Path) -> None:
-    script = "head -c 45000000 /dev/urandom > big; sync big; sleep 60"  # 86 % of the volume
-    grants = granted(lab, shell(script), LIMITS.model_copy(update={"disk_bytes": 50 * 2**20}))
+FULL = "head -c 45000000 /dev/urandom > big; sync big"  # 86 % of the volume
+FILES = "mkdir n && cd n && python -c 'for i in range(600): open(str(i), \"x\")'"
+SMALL = {"disk_bytes": 50 * 2**20, "inodes": 500}
+
+
+@pytest.mark.parametrize("script", [FULL, FILES], ids=["bytes", "inodes"])
+def test_an_agent_that_fills_its_volume_is_exhausted_before_the_kubelet_evicts_it(
+    lab: Lab, baked: Path, script: str
+) -> None:
+    grants = granted(lab, shell(f"{script}; sleep 60"), LIMITS.model_copy(update=SMALL))
     with pod(grants, baked=baked) as running:
         assert running.wait()[0] == 0
     scored = left(lab, grants, 0).end.scored
@@ -311,9 +318,8 @@ def test_a_patch_whose_tests_died_before(
 
 def test_the_last_sample_of_the_agent_is_there_for_a_kubelet_that_kills_the_pod(lab: Lab, baked: Path) -> None:
     """The control: an agent within its limits."""
-    full = "head -c 45000000 /dev/urandom > big; sync big; touch begun; exec sleep 60"
-    for script, over in ((full, True), ("touch begun; exec sleep 60", False)):
-        grants = granted(lab, shell(script), LIMITS.model_copy(update={"disk_bytes": 50 * 2**20}))
+    for script, over in ((FULL, True), (FILES, True), ("true", False)):
+        grants = granted(lab, shell(f"{script}; exec sleep 60"), LIMITS.model_copy(update=SMALL))
         stalled = grants.model_copy(
             update={"patch": grants.patch.model_copy(update={"url": "http://10.255.255.1/"})}
         )
