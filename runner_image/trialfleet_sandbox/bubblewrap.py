@@ -16,7 +16,7 @@ from trialfleet_sandbox.drive import Descriptors, memory_file
 from trialfleet_sandbox.interpreter import FORWARDER, forwarded, last_line, own_interpreter, site_packages
 from trialfleet_sandbox.protocol import Exit, Job, Mount, SandboxCapabilities
 from trialfleet_sandbox.supervised import Launch, report_pipe, supervise
-from trialfleet_sandbox.syscall_filter import filter_program
+from trialfleet_sandbox.syscall_filter import usable_program
 
 CAPABILITIES = SandboxCapabilities(maps_paths=True, isolates_network=True, hides_host_folders=True)
 UID = GID = 1000
@@ -224,7 +224,7 @@ def probe() -> str | None:
 @cache
 def usable_filters() -> tuple[bytes, ...]:
     """The filter of system calls; none where bubblewrap cannot install it. Runs bubblewrap once per process."""
-    program = filter_program()
+    program = usable_program()
     return (program,) if program and _problem(program) is None else ()
 
 

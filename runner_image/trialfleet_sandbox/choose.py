@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trialfleet_ledger.errors import OperatorError
@@ -84,9 +84,9 @@ def enforcement_report(sandbox: Sandbox, *, root: bool) -> tuple[EnforcementLine
 
 def _call_line(sandbox: Sandbox) -> EnforcementLine:
     from trialfleet_sandbox.bubblewrap import usable_filters
-    from trialfleet_sandbox.syscall_filter import filter_program
+    from trialfleet_sandbox.syscall_filter import usable_program
 
-    works = usable_filters() if sandbox.name == "bubblewrap" else filter_program()
+    works = usable_filters() if sandbox.name == "bubblewrap" else usable_program()
     if not works:
         return EnforcementLine("system calls", "not filtered", NO_FILTER, "use x86_64 or aarch64 with seccomp")
     return EnforcementLine("system calls", "those on a list alone; keyrings are refused", None, None)
@@ -108,6 +108,7 @@ def choose(prefer: str | None = None) -> Sandbox:
     Raises `OperatorError` if the preferred one does not work here."""
     from trialfleet_sandbox.bubblewrap import Bubblewrap, bubblewrap_program, usable_filters
     from trialfleet_sandbox.host import AnotherUid, Subreaper
+    from trialfleet_sandbox.syscall_filter import usable_program
 
     report = isolation_report()
     prefer = prefer or os.environ.get("TRIALFLEET_ISOLATION")
@@ -120,6 +121,7 @@ def choose(prefer: str | None = None) -> Sandbox:
         case "bubblewrap":
             return Bubblewrap(bubblewrap_program(), warnings=() if usable_filters() else (NO_FILTER,))
         case "uid":
-            return AnotherUid()
+            sandbox: AnotherUid | Subreaper = AnotherUid()
         case "subreaper":
-            return Subreaper()
+            sandbox = Subreaper()
+    return sandbox if usable_program() else replace(sandbox, warnings=(*sandbox.warnings, NO_FILTER))

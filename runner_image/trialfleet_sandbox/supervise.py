@@ -123,8 +123,9 @@ def command(fields: list[bytes]) -> tuple[list[str], str, dict[bytes, bytes], bo
     return argv, os.fsdecode(cwd), {name: value for name, _, value in pairs}, reports == b"1"
 
 
-def run(fields: list[bytes], fds: list[int]) -> None:
-    """Run one job to its end, kill everything that it left, and report over the status descriptor."""
+def run(fields: list[bytes], fds: list[int], calls: bytes) -> None:
+    """Run one job to its end, kill everything that it left, and report over the status descriptor. `calls`: the
+    filter of system calls; empty: none."""
     *streams, lifeline, status, report = fds
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
@@ -138,7 +139,6 @@ def run(fields: list[bytes], fds: list[int]) -> None:
             return True
         return oom_kills() > before
 
-    calls = syscall_filter.filter_program()
     main, error = supervisor.start(argv, cwd, None, environment, report if reports else None, calls)
     os.close(report)  # from here on, nothing that the program could open holds it
     if error is not None:
@@ -149,11 +149,11 @@ def run(fields: list[bytes], fds: list[int]) -> None:
     supervisor.say(status, f"{supervisor.accounted(ended, spent)} {max(oom_kills() - before, 0)}")
 
 
-def run_all(connection: socket.socket | None, folders: list[str]) -> None:
+def run_all(connection: socket.socket | None, folders: list[str], calls: bytes) -> None:
     """Jobs, each over the connection that came with the one before. `folders` are emptied between them."""
     while connection is not None and (job := receive(connection)) is not None:
         fields, fds = job
-        run(fields, fds[:DESCRIPTORS])
+        run(fields, fds[:DESCRIPTORS], calls)
         if len(fds) == DESCRIPTORS:
             return  # the end of this process hangs up
         let_go(fds[3 : DESCRIPTORS - 1])  # run() has closed the report
@@ -198,6 +198,7 @@ def main(role: str, *folders: str) -> int:
     supervisor.hide_process()
     supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
     supervisor.ignore_signals()
+    calls = syscall_filter.usable_program()  # an image that lacks its table fails here, before any agent
     signal.signal(signal.SIGTERM, told_to_stop)
     try:
         connection = come_in(gate(role), float(os.environ.get("TRIALFLEET_GATE_WAIT_S", WAIT_S)))
@@ -206,7 +207,7 @@ def main(role: str, *folders: str) -> int:
         return NEVER_CAME
     # From here on the runner, which gets SIGTERM too, decides when this process ends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    run_all(connection, [*folders])
+    run_all(connection, [*folders], calls)
     return 0
 
 

@@ -20,7 +20,7 @@ from trialfleet_sandbox.drive import Descriptors, Hold, Outer, drive, memory_fil
 from trialfleet_sandbox.interpreter import FORWARDER, forwarded
 from trialfleet_sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_sandbox.start import StartReport, start_failure
-from trialfleet_sandbox.syscall_filter import filter_program
+from trialfleet_sandbox.syscall_filter import usable_program
 from trialfleet_sandbox.watch import LimitWatch
 
 SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
@@ -150,7 +150,7 @@ def run_on_the_host(job: Job, uid: int | None) -> Exit:
     with Descriptors() as held:
         report, fds = report_pipe(job, held)
         argv = wrapped(job, other_uid=uid is not None, report=fds[0] if fds else None)
-        launch = Launch(argv, job.env, job.cwd, uid, fds, calls=filter_program())
+        launch = Launch(argv, job.env, job.cwd, uid, fds, calls=usable_program())
         return supervise(job, launch, held, report)
 
 

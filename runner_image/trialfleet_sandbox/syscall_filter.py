@@ -8,6 +8,7 @@ lacks them: libraries then use their older way. Standard library only: a pod's s
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import struct
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TABLE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "system_calls.tsv")  # noqa: PTH118, PTH120
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 SOCKET_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 PERSONALITIES = (0, 8, 0x20000, 0x20008, 0xFFFFFFFF)  # as Docker: Linux with its variants, and "which one is it"
@@ -40,9 +42,20 @@ def _fail(number: int) -> bytes:
 _ALLOWED = _instruction(_RETURN, _ALLOW)
 
 
-def filter_program(machine: str | None = None) -> bytes:
+def usable_program() -> bytes:
+    """The filter for this machine; empty where the kernel has no filters, or the table lacks the processor."""
+    return filter_program(os.uname().machine) if has_filters() else b""
+
+
+def has_filters() -> bool:
+    """Whether this kernel has filters of system calls. It then refuses no filter at all as a bad address."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, None, 0, 0)
+    return ctypes.get_errno() == errno.EFAULT
+
+
+def filter_program(machine: str) -> bytes:
     """The filter as an array of `struct sock_filter`; empty for a machine whose numbers are not in the table."""
-    machine = machine or os.uname().machine
     if machine not in AUDIT_ARCH or sys.maxsize < 2**32:
         return b""
     numbers = read_table(machine)

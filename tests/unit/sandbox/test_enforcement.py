@@ -29,17 +29,17 @@ def test_what_is_not_covered_is_said(sandbox: Sandbox) -> None:
 
 def test_a_machine_without_a_filter_is_said_by_doctor_and_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "usable_filters", tuple)
-    monkeypatch.setattr(syscall_filter, "filter_program", bytes)
+    monkeypatch.setattr(syscall_filter, "usable_program", bytes)
     for sandbox in (Bubblewrap("bwrap"), Subreaper()):
         line = by_name(sandbox, root=True)["system calls"]
         assert (line.holds, line.missing, bool(line.hint)) == ("not filtered", NO_FILTER, True)
-    if bubblewrap.probe() is None:
-        assert choose.choose("bubblewrap").warnings == (NO_FILTER,)
+        if sandbox.name == "subreaper" or bubblewrap.probe() is None:
+            assert choose.choose(sandbox.name).warnings[-1] == NO_FILTER
 
 
 @pytest.mark.needs("bwrap")
 def test_the_filter_works_here() -> None:
     bubblewrap.usable_filters.cache_clear()
-    if syscall_filter.filter_program():
+    if syscall_filter.usable_program():
         assert by_name(choose.choose("bubblewrap"), root=True)["system calls"].missing is None
         assert choose.choose("bubblewrap").warnings == ()
