@@ -69,13 +69,13 @@ def enforcement_report(sandbox: Sandbox, *, root: bool) -> tuple[EnforcementLine
         _call_line(sandbox),
         EnforcementLine(
             "memory limit",
-            f"counts the memory of all processes, memory files{folders}",
-            f"kernel memory (full pipes), memory files on their way in a socket{in_files}{hidden}",
+            f"samples the memory of all processes, memory files{folders}; makes no cgroup",
+            f"memory of the kernel (full pipes, sockets), memory files on their way in a socket{in_files}{hidden}",
             None if root else "run trialfleet in a container or a systemd scope with its own limit of memory",
         ),
         EnforcementLine(
             "disk limit",
-            "counts what is in folders and open files without a name, in bytes and inodes",
+            "samples folders and open files without a name, in bytes and inodes; makes no file system",
             f"files that are on their way in a socket{mapped}",
             None if root else "set $TRIALFLEET_SCRATCH to a folder of a file system that holds nothing else",
         ),
