@@ -26,7 +26,7 @@ class HeldFiles:
     memory_bytes: int = 0
 
 
-def held_files(pids: Iterable[int], devices: frozenset[int]) -> HeldFiles:
+def count_held_files(pids: Iterable[int], devices: frozenset[int]) -> HeldFiles:
     """What these processes hold. `devices`: of the folders that they write. Not seen: files that only a mapping
     holds (except by root), files that are on their way in a socket, processes that hide from this user."""
     disk_bytes = disk_files = memory = 0
@@ -108,12 +108,12 @@ def _mount_namespace(pid: int | str) -> str | None:
         return None
 
 
-def shared_bytes(pids: Iterable[int]) -> int:
+def count_shared_bytes(pids: Iterable[int]) -> int:
     """The part of these processes' RSS that is memory of files or shared, each mapping counted by itself."""
     return sum(_kib_after(b"RssShmem:", f"/proc/{pid}/status") for pid in pids)
 
 
-def machine_shared_bytes() -> int:
+def count_machine_shared_bytes() -> int:
     """Shared memory and memory files of all processes of this machine, apart from what is swapped."""
     return _kib_after(b"Shmem:", "/proc/meminfo")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from trialfleet_sandbox.held_files import held_files, machine_shared_bytes, shared_bytes
+from trialfleet_sandbox.held_files import count_held_files, count_machine_shared_bytes, count_shared_bytes
 from trialfleet_sandbox.processes import Process, descendants, read
 from trialfleet_sandbox.protocol import Job
 
@@ -95,7 +95,7 @@ class DiskWatch:
     def _measure(self) -> tuple[int, int]:
         began = self.clock()
         usages = [folder_usage(folder) for folder in self.folders]
-        held = held_files(self.tree(), self._devices)
+        held = count_held_files(self.tree(), self._devices)
         self._free = self._free_now()
         self._next = self.clock() + max(SCAN_S, (self.clock() - began) / SCAN_SHARE)
         size, count = (sum(column) for column in zip((0, 0), *usages, strict=True))
@@ -129,21 +129,21 @@ class SharedMemoryWatch:
     def __init__(self, limit: int, clock: Callable[[], float]) -> None:
         self._limit, self._clock = limit, clock
         self._bytes = 0
-        self._machine = machine_shared_bytes()
+        self._machine = count_machine_shared_bytes()
         self._next = clock() + SCAN_S
 
     def unmapped_bytes(self, pids: tuple[int, ...], rss_bytes: int) -> int:
         """Without what is mapped, which is in `rss_bytes`. As of the last scan, unless that matters."""
-        grown = max(0, machine_shared_bytes() - self._machine)
+        grown = max(0, count_machine_shared_bytes() - self._machine)
         over = rss_bytes + self._bytes + grown > self._limit
         if over or grown > self._limit // WORTH_A_SCAN or self._clock() >= self._next:
             self._scan(pids)
         return self._bytes
 
     def _scan(self, pids: tuple[int, ...]) -> None:
-        began, self._machine = self._clock(), machine_shared_bytes()
-        size = held_files(pids, frozenset()).memory_bytes
-        self._bytes = max(0, size - shared_bytes(pids)) if size else 0
+        began, self._machine = self._clock(), count_machine_shared_bytes()
+        size = count_held_files(pids, frozenset()).memory_bytes
+        self._bytes = max(0, size - count_shared_bytes(pids)) if size else 0
         self._next = self._clock() + max(SCAN_S, (self._clock() - began) / SCAN_SHARE)
 
 

@@ -176,8 +176,8 @@ def test_memory_files_are_counted_seldom_and_at_once_when_that_decides(monkeypat
         scans[0] += 1
         return HeldFiles(memory_bytes=held[0])
 
-    monkeypatch.setattr(watch_module, "machine_shared_bytes", lambda: machine[0])
-    monkeypatch.setattr(watch_module, "held_files", measure)
+    monkeypatch.setattr(watch_module, "count_machine_shared_bytes", lambda: machine[0])
+    monkeypatch.setattr(watch_module, "count_held_files", measure)
     watch = SharedMemoryWatch(800, clock)
 
     def grow(by: int, rss_bytes: int, *, ours: bool = True) -> tuple[int, int]:
