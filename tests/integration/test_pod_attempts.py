@@ -222,6 +222,16 @@ def test_an_agent_that_fills_its_volume_is_exhausted_before_the_kubelet_evicts_i
     assert (scored.verdict, scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
 
 
+def test_tests_that_use_up_inodes_are_exhausted(lab: Lab, baked: Path) -> None:
+    files = "import os, time; os.mkdir('n'); [open(f'n/{i}', 'x') for i in range(600)]; time.sleep(60)"
+    grants = granted(lab, shell(f'echo "{files}" >> shop/pricing/rules.py'), LIMITS.model_copy(update=SMALL))
+    with pod(grants, baked=baked) as running:
+        assert running.wait()[0] == 0
+    scored = left(lab, grants, 0).end.scored
+    assert scored is not None
+    assert (scored.verdict, scored.stop) == (Verdict.TESTS_EXHAUSTED, Stop.FINISHED)
+
+
 def test_an_environment_that_the_image_lacks_halts_its_task(lab: Lab, baked: Path, tmp_path: Path) -> None:
     del baked
     grants = granted(lab, AgentSpec(kind="nop"))
