@@ -6,11 +6,14 @@ import errno
 import os
 import platform
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.test_sandbox_contract import Bench, bench, ground
+from tests.integration.test_sandbox_limits import LOCAL
+from trialfleet_sandbox import bubblewrap, syscall_filter
 from trialfleet_sandbox.supervisor import leave_session_keyring
 
 __all__ = ["bench", "ground"]  # fixtures
@@ -136,3 +139,15 @@ def test_sockets_are_of_four_families(bench: Bench) -> None:
 def test_no_program_makes_a_user_namespace(bench: Bench) -> None:
     bench.sandbox.run(bench.job("/usr/bin/python3", "-c", TRY + NAMESPACES))
     assert bench.out == f"{errno.EPERM}\n"
+
+
+@LOCAL
+def test_programs_run_where_the_kernel_has_no_filters(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syscall_filter, "has_filters", lambda: False)
+    bubblewrap.usable_filters.cache_clear()
+    try:
+        ended = bench.sandbox.run(bench.job("/bin/grep", "Seccomp_filters:", "/proc/self/status"))
+    finally:
+        bubblewrap.usable_filters.cache_clear()
+    assert ended.code == 0, bench.err
+    assert bench.out in Path("/proc/self/status").read_text(encoding="utf-8")
