@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_ledger.store.protocol import Store
     from trialfleet_runner.agents.protocol import Identity
+    from trialfleet_sandbox.choose import EnforcementLine
     from trialfleet_sandbox.protocol import Sandbox
 
 
@@ -132,17 +133,24 @@ def _languages() -> DoctorCheck:
 
 def _isolation() -> Iterator[DoctorCheck]:
     """The best kind that works here; a warning when that is not bubblewrap."""
-    from trialfleet_sandbox.choose import choose, isolation_report
+    from trialfleet_sandbox.choose import choose, enforcement_report, isolation_report
 
     report = isolation_report()
     best = next(line for line in report if line.available)
-    yield from _company(choose(best.name))
+    sandbox = choose(best.name)
+    yield from _company(sandbox)
     wanted = report[0]
     if best is wanted:
         yield DoctorCheck("isolation", "ok", best.name)
-        return
-    missing = f"{best.name}, because {wanted.name}: {wanted.missing}"
-    yield DoctorCheck("isolation", "warning", f"{missing}. {' '.join(best.warnings)}".strip(), wanted.hint)
+    else:
+        missing = f"{best.name}, because {wanted.name}: {wanted.missing}"
+        yield DoctorCheck("isolation", "warning", f"{missing}. {' '.join(best.warnings)}".strip(), wanted.hint)
+    yield from map(_enforced, enforcement_report(sandbox, root=os.geteuid() == 0))
+
+
+def _enforced(line: EnforcementLine) -> DoctorCheck:
+    text = line.holds if line.missing is None else f"{line.holds}. Not covered: {line.missing}"
+    return DoctorCheck(line.name, "ok" if line.hint is None else "warning", text, line.hint)
 
 
 def _lookups() -> DoctorCheck:

@@ -47,6 +47,7 @@ class Suite:
     timeout_s: float
     memory_bytes: int | None = None
     disk_bytes: int | None = None
+    inodes: int | None = None
     results: ResultFormat = "pytest"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     directory: str = ROOT  # folder of the workspace that the command is called in
@@ -250,6 +251,7 @@ def run_tests(
             timeout_s=suite.timeout_s,
             memory_bytes=suite.memory_bytes,
             disk_bytes=suite.disk_bytes,
+            inodes=suite.inodes,
             stop=stop or threading.Event(),
             followed=followed,
         )

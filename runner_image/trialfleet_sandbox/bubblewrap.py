@@ -12,14 +12,15 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from trialfleet_sandbox import processes
-from trialfleet_sandbox.drive import Descriptors
+from trialfleet_sandbox.drive import Descriptors, memory_file
 from trialfleet_sandbox.interpreter import FORWARDER, forwarded, last_line, own_interpreter, site_packages
 from trialfleet_sandbox.protocol import Exit, Job, Mount, SandboxCapabilities
 from trialfleet_sandbox.supervised import Launch, report_pipe, supervise
+from trialfleet_sandbox.syscall_filter import usable_program
 
 CAPABILITIES = SandboxCapabilities(maps_paths=True, isolates_network=True, hides_host_folders=True)
 UID = GID = 1000
-TMP_BYTES = 2**30  # limit of /tmp and of /dev/shm: memory that no watch sees
+TMP_BYTES = 2**30  # limit of /tmp and of /dev/shm, which are memory
 _INSIDE = "/run/trialfleet"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # No folder that holds private keys (/etc/ssl/private, /etc/pki/tls/private): root inside reads what root owns.
@@ -128,6 +129,8 @@ def arguments(job: Job, files: dict[str, int]) -> list[str]:
         found += bind(mount)
         if not mount.writable and mount.source.is_dir() and str(mount.source) == mount.target:
             found += masks(mount.source)
+    for name in ("/proc/keys", "/proc/key-users"):  # of the host's user, who is ours
+        found += ["--ro-bind-try", os.devnull, name]
     found += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
     for name, value in job.env.items():
         found += ["--setenv", name, value]
@@ -167,13 +170,6 @@ class _Namespace:
         return bool(program)
 
 
-def _text_fd(name: str, text: bytes) -> int:
-    fd = os.memfd_create(name)
-    os.write(fd, text)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
 @dataclass(frozen=True)
 class Bubblewrap:
     """Own pid, network, ipc, uts, cgroup, user and mount namespaces; every capability dropped."""
@@ -185,15 +181,17 @@ class Bubblewrap:
 
     def run(self, job: Job) -> Exit:
         with Descriptors() as held:
-            files = {path: held.keep(_text_fd(path, text.encode())) for path, text in _FILES.items()}
+            files = {path: held.keep(memory_file(path, text.encode())) for path, text in _FILES.items()}
             told = b"".join(os.fsencode(a) + b"\0" for a in arguments(job, files))
-            given = held.keep(_text_fd("arguments", told))
+            given = held.keep(memory_file("arguments", told))
             status, status_write = held.pipe()
             os.set_blocking(status, False)
             namespace = _Namespace(status)
             report, forwarders = report_pipe(job, held)
-            fds = (*files.values(), given, status_write, *forwarders)
-            command = self._command(given, status_write, wrapped(job, forwarders[0] if forwarders else None))
+            calls = [held.keep(memory_file("filter", program)) for program in usable_filters()]
+            fds = (*files.values(), given, status_write, *calls, *forwarders)
+            argv = wrapped(job, forwarders[0] if forwarders else None)
+            command = self._command(given, status_write, calls, argv)
             launch = Launch(command, {}, "/", None, fds, namespace.terminate)
 
             def failure() -> str | None:
@@ -201,10 +199,11 @@ class Bubblewrap:
 
             return supervise(job, launch, held, report, failure)
 
-    def _command(self, given: int, status: int, argv: tuple[str, ...]) -> tuple[str, ...]:
+    def _command(self, given: int, status: int, calls: list[int], argv: tuple[str, ...]) -> tuple[str, ...]:
         """Arguments travel in a descriptor, and the environment is empty: pid 1 inside is bubblewrap itself, and
         its command line and environment can be read there."""
-        return (self.program, "--args", str(given), "--json-status-fd", str(status), "--", *argv)
+        options = ("--args", str(given), "--json-status-fd", str(status), *_filtered(calls))
+        return (self.program, *options, "--", *argv)
 
 
 def bubblewrap_program() -> str:
@@ -212,15 +211,37 @@ def bubblewrap_program() -> str:
     return shutil.which("bwrap") or "bwrap"
 
 
+def _filtered(calls: list[int]) -> list[str]:
+    return [word for fd in calls for word in ("--seccomp", str(fd))]
+
+
 @cache
 def probe() -> str | None:
     """Why bubblewrap cannot be used on this machine; None: it works. Runs it once per process."""
+    return None if usable_filters() else _problem(b"")
+
+
+@cache
+def usable_filters() -> tuple[bytes, ...]:
+    """The filter of system calls; none where bubblewrap cannot install it. Runs bubblewrap once per process."""
+    program = usable_program()
+    return (program,) if program and _problem(program) is None else ()
+
+
+def _problem(calls: bytes) -> str | None:
+    """Why bubblewrap does not run with this filter; empty: without one."""
     program = bubblewrap_program()
     if not shutil.which(program):
         return "bubblewrap is not installed"
-    command = [program, *_NAMESPACES, *system_binds(), "--proc", "/proc", "--dev", "/dev", "--", "true"]
+    command = [program, *_NAMESPACES, *system_binds(), "--proc", "/proc", "--dev", "/dev"]
+    with Descriptors() as held:
+        fds = [held.keep(memory_file("filter", calls))] if calls else []
+        return _failure_of([*command, *_filtered(fds), "--", "true"], fds)
+
+
+def _failure_of(command: list[str], fds: list[int]) -> str | None:
     try:
-        done = subprocess.run(command, capture_output=True, env={}, timeout=20, check=False)
+        done = subprocess.run(command, capture_output=True, env={}, timeout=20, check=False, pass_fds=fds)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not run: {error}"
     if done.returncode != 0:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_sandbox.protocol import Sandbox
 
 NAMES = ("bubblewrap", "uid", "subreaper")
+NO_FILTER = (
+    "system calls are not filtered, because this kernel or processor does not permit it: programs can use "
+    "keyrings, io_uring, bpf and AF_VSOCK"
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,50 @@ def isolation_report() -> tuple[IsolationLine, ...]:
     )
 
 
+@dataclass(frozen=True)
+class EnforcementLine:
+    """One limit of a sandbox on this machine, for `doctor`. `missing`: what it does not cover; `hint`: how it
+    could cover more."""
+
+    name: Literal["system calls", "memory limit", "disk limit"]
+    holds: str
+    missing: str | None
+    hint: str | None
+
+
+def enforcement_report(sandbox: Sandbox, *, root: bool) -> tuple[EnforcementLine, ...]:
+    """What holds in this sandbox. `root`: whether it is started by root, who sees every process."""
+    in_files = "" if sandbox.capabilities.maps_paths else ", files in the machine's /tmp and /dev/shm"
+    hidden = "" if root else ", memory files of processes that hide from other processes of their user"
+    mapped = "" if root else ", files without a name that a program has only mapped, or hides with itself"
+    folders = ", /tmp and /dev/shm" if sandbox.capabilities.maps_paths else ""
+    return (
+        _call_line(sandbox),
+        EnforcementLine(
+            "memory limit",
+            f"samples the memory of all processes, memory files{folders}; makes no cgroup",
+            f"memory of the kernel (full pipes, sockets), memory files on their way in a socket{in_files}{hidden}",
+            None if root else "run trialfleet in a container or a systemd scope with its own limit of memory",
+        ),
+        EnforcementLine(
+            "disk limit",
+            "samples folders and open files without a name, in bytes and inodes; makes no file system",
+            f"files that are on their way in a socket{mapped}",
+            None if root else "set $TRIALFLEET_SCRATCH to a folder of a file system that holds nothing else",
+        ),
+    )
+
+
+def _call_line(sandbox: Sandbox) -> EnforcementLine:
+    from trialfleet_sandbox.bubblewrap import usable_filters
+    from trialfleet_sandbox.syscall_filter import usable_program
+
+    works = usable_filters() if sandbox.name == "bubblewrap" else usable_program()
+    if not works:
+        return EnforcementLine("system calls", "not filtered", NO_FILTER, "use x86_64 or aarch64 with seccomp")
+    return EnforcementLine("system calls", "those on a list alone; keyrings are refused", None, None)
+
+
 def _bubblewrap_hint(why_not: str | None) -> str | None:
     if why_not is None:
         return None
@@ -58,8 +106,9 @@ def _bubblewrap_hint(why_not: str | None) -> str | None:
 def choose(prefer: str | None = None) -> Sandbox:
     """The best sandbox that works here, or the preferred one (`prefer`, else `$TRIALFLEET_ISOLATION`).
     Raises `OperatorError` if the preferred one does not work here."""
-    from trialfleet_sandbox.bubblewrap import Bubblewrap, bubblewrap_program
+    from trialfleet_sandbox.bubblewrap import Bubblewrap, bubblewrap_program, usable_filters
     from trialfleet_sandbox.host import AnotherUid, Subreaper
+    from trialfleet_sandbox.syscall_filter import usable_program
 
     report = isolation_report()
     prefer = prefer or os.environ.get("TRIALFLEET_ISOLATION")
@@ -70,8 +119,9 @@ def choose(prefer: str | None = None) -> Sandbox:
         raise OperatorError(f"isolation {line.name}: {line.missing}", hint=line.hint)
     match line.name:
         case "bubblewrap":
-            return Bubblewrap(bubblewrap_program())
+            return Bubblewrap(bubblewrap_program(), warnings=() if usable_filters() else (NO_FILTER,))
         case "uid":
-            return AnotherUid()
+            sandbox: AnotherUid | Subreaper = AnotherUid()
         case "subreaper":
-            return Subreaper()
+            sandbox = Subreaper()
+    return sandbox if usable_program() else replace(sandbox, warnings=(*sandbox.warnings, NO_FILTER))

@@ -133,9 +133,8 @@ class ContainerSandbox:
 
 
 def limited(job: Job, volume: Path) -> Job:
-    """The job as the watch sees it: memory is not watched, and `disk_bytes` is the size of the volume."""
-    if job.disk_bytes is None:
-        return replace(job, memory_bytes=None)
-    room = max(int(DISK_SHARE * job.disk_bytes) - folder_bytes(volume), 0)
-    watched = Mount(volume, str(volume), writable=True)
+    """The job as the watch sees it: memory is not watched, `disk_bytes` is the size of the volume, and the whole
+    volume counts."""
+    size, watched = job.disk_bytes, Mount(volume, str(volume), writable=True)
+    room = None if size is None else max(int(DISK_SHARE * size) - folder_bytes(volume), 0)
     return replace(job, memory_bytes=None, disk_bytes=room, mounts=(watched,))

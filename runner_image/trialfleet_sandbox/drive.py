@@ -154,11 +154,14 @@ class Ended:
 def stdin_of(job: Job) -> int:
     """A descriptor that reads as `job.stdin`, to be closed by the caller. Memory, not a pipe: a program that
     never reads cannot block us."""
-    if job.stdin is None:
-        return os.open(os.devnull, os.O_RDONLY)
-    fd = os.memfd_create("stdin")
+    return os.open(os.devnull, os.O_RDONLY) if job.stdin is None else memory_file("stdin", job.stdin)
+
+
+def memory_file(name: str, data: bytes) -> int:
+    """A descriptor that reads as `data`, to be closed by the caller."""
+    fd = os.memfd_create(name)
     with open(fd, "wb", closefd=False) as file:
-        file.write(job.stdin)
+        file.write(data)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 

@@ -15,12 +15,14 @@ from trialfleet_sandbox.supervisor import PR_SET_CHILD_SUBREAPER, prctl
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_PART_BYTES = 2**16
 _PR_GET_CHILD_SUBREAPER = 37
 
 
 @dataclass(frozen=True)
 class Process:
-    """One line of /proc/<pid>/stat. `waited_core_s` is the CPU time of children it has already waited for."""
+    """One line of /proc/<pid>/stat. `waited_core_s` is the CPU time of children it has already waited for.
+    `thread`: whose entry in /proc shows memory and open files; another one than the first, if that has ended."""
 
     pid: int
     parent: int
@@ -29,16 +31,16 @@ class Process:
     core_s: float
     waited_core_s: float
     rss_bytes: int
+    thread: int
+    threads: int
 
 
 def read(pid: int) -> Process | None:
     """The process, or None when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - read four times a second: no Path
-            text = file.read()
-    except (FileNotFoundError, ProcessLookupError):
+    f = _read_stat(pid)
+    if f is None:
         return None
-    f = text[text.rindex(b")") + 2 :].split()  # the name before may hold spaces and parentheses
+    thread, shown = _living_thread(pid) or (pid, f) if f[0] == b"Z" else (pid, f)
     return Process(
         pid=pid,
         parent=int(f[1]),
@@ -46,24 +48,55 @@ def read(pid: int) -> Process | None:
         stopped=f[0] == b"T",
         core_s=(int(f[11]) + int(f[12])) * _TICK_S,
         waited_core_s=(int(f[13]) + int(f[14])) * _TICK_S,
-        rss_bytes=int(f[21]) * _PAGE,
+        rss_bytes=int(shown[21]) * _PAGE,
+        thread=thread,
+        threads=int(f[17]),
     )
+
+
+def read_proc(path: str) -> bytes:
+    """A file of /proc; empty where there is none, or none that this user may read. Read often: a file object would
+    double the cost."""
+    parts: list[bytes] = []
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while part := os.read(fd, _PART_BYTES):
+                parts.append(part)
+        finally:
+            os.close(fd)
+    return b"".join(parts)
+
+
+def _read_stat(pid: int) -> list[bytes] | None:
+    """The fields of /proc/<pid>/stat from the state on."""
+    text = read_proc(f"/proc/{pid}/stat")
+    return (
+        text[text.rindex(b")") + 2 :].split() if text else None
+    )  # the name before may hold spaces and parentheses
+
+
+def _living_thread(pid: int) -> tuple[int, list[bytes]] | None:
+    """A thread that has not ended, with its fields."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for name in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            fields = _read_stat(int(name))
+            if fields is not None and fields[0] not in b"ZX":
+                return int(name), fields
+    return None
 
 
 def children(pid: int) -> list[int]:
     """Direct children, in the order in which each thread started them."""
-    found: list[int] = []
     try:
         tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
     except (FileNotFoundError, ProcessLookupError):
-        return found
-    for task in tasks:
-        with (
-            contextlib.suppress(FileNotFoundError, ProcessLookupError),
-            open(f"/proc/{pid}/task/{task}/children", "rb") as file,  # noqa: PTH123
-        ):
-            found.extend(int(child) for child in file.read().split())
-    return found
+        return []
+    return [child for task in tasks for child in _children_of_thread(pid, task)]
+
+
+def _children_of_thread(pid: int, thread: int | str) -> list[int]:
+    return [int(child) for child in read_proc(f"/proc/{pid}/task/{thread}/children").split()]
 
 
 def descendants(pid: int) -> list[Process]:
@@ -79,7 +112,7 @@ def descendants(pid: int) -> list[Process]:
         process = read(child)
         if process is not None:
             found.append(process)
-            todo.extend(children(child))
+            todo.extend(children(child) if process.threads > 1 else _children_of_thread(child, child))
     return found
 
 

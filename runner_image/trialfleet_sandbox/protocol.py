@@ -23,8 +23,9 @@ class Job:
     """One program in a sandbox. Paths in `argv`, `env` and `cwd` are as the program sees them.
 
     `gateway`: a unix socket of the host that appears inside as loopback port `gateway_port`; there is no other
-    network. `stdout`/`stderr`: files of the host, appended as output arrives. `memory_bytes` limits the RSS of the
-    whole process tree, `disk_bytes` the growth of the writable mounts.
+    network. `stdout`/`stderr`: files of the host, appended as output arrives. `memory_bytes` limits the memory of
+    the whole process tree, `disk_bytes` the growth of the writable mounts, `inodes` that of their files and
+    folders.
     """
 
     argv: tuple[str, ...]
@@ -39,6 +40,7 @@ class Job:
     gateway_port: int | None = None
     memory_bytes: int | None = None
     disk_bytes: int | None = None
+    inodes: int | None = None
     grace_s: float = 5.0
     on_output: Callable[[bytes], None] | None = None  # each chunk of stdout, from a thread of the sandbox
     extra_time_s: Callable[[], float] = field(default=lambda: 0.0)  # throttled time so far: added to the budget

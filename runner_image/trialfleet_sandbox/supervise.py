@@ -2,11 +2,11 @@
 
     python -I -S supervise.py agent|score [FOLDER...]
 
-Standard library only. It needs `supervisor.py` in the same folder. No process of
-its container can read its memory or its environment, and none exists before it has connected to the gate. The job
-arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the report of the
-gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
-If another job is to follow, a job comes with a seventh: the connection for the next job. After a program has
+Standard library only. It needs `supervisor.py`, `syscall_filter.py` and its table in the same folder. No
+process of its container can read its memory or its environment, and none exists before it has connected to the
+gate. The job arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the
+report of the gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here
+ends. If another job is to follow, a job comes with a seventh: the connection for the next job. After a program has
 run here, no connection is accepted by name. The FOLDERs, which only this container sees, are emptied between jobs.
 
 Exit codes: 0 the job has ended, or the runner is gone; 143 SIGTERM before a runner connected; 4 the runner never
@@ -24,11 +24,12 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from trialfleet_sandbox import supervisor
+    from trialfleet_sandbox import supervisor, syscall_filter
 else:
     _HERE = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib costs start-up time
     sys.path[:0] = [_HERE]
     import supervisor
+    import syscall_filter
 
 WAIT_S = 120.0
 # Pause between two checks of the gate: an eighth of the wait so far. On a node where a hundred pods start at
@@ -122,8 +123,9 @@ def command(fields: list[bytes]) -> tuple[list[str], str, dict[bytes, bytes], bo
     return argv, os.fsdecode(cwd), {name: value for name, _, value in pairs}, reports == b"1"
 
 
-def run(fields: list[bytes], fds: list[int]) -> None:
-    """Run one job to its end, kill everything that it left, and report over the status descriptor."""
+def run(fields: list[bytes], fds: list[int], calls: bytes) -> None:
+    """Run one job to its end, kill everything that it left, and report over the status descriptor. `calls`: the
+    filter of system calls; empty: none."""
     *streams, lifeline, status, report = fds
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
@@ -137,7 +139,7 @@ def run(fields: list[bytes], fds: list[int]) -> None:
             return True
         return oom_kills() > before
 
-    main, error = supervisor.start(argv, cwd, None, environment, report if reports else None)
+    main, error = supervisor.start(argv, cwd, None, environment, report if reports else None, calls)
     os.close(report)  # from here on, nothing that the program could open holds it
     if error is not None:
         supervisor.say(status, "error " + error.replace("\n", " "))
@@ -147,11 +149,11 @@ def run(fields: list[bytes], fds: list[int]) -> None:
     supervisor.say(status, f"{supervisor.accounted(ended, spent)} {max(oom_kills() - before, 0)}")
 
 
-def run_all(connection: socket.socket | None, folders: list[str]) -> None:
+def run_all(connection: socket.socket | None, folders: list[str], calls: bytes) -> None:
     """Jobs, each over the connection that came with the one before. `folders` are emptied between them."""
     while connection is not None and (job := receive(connection)) is not None:
         fields, fds = job
-        run(fields, fds[:DESCRIPTORS])
+        run(fields, fds[:DESCRIPTORS], calls)
         if len(fds) == DESCRIPTORS:
             return  # the end of this process hangs up
         let_go(fds[3 : DESCRIPTORS - 1])  # run() has closed the report
@@ -196,6 +198,7 @@ def main(role: str, *folders: str) -> int:
     supervisor.hide_process()
     supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
     supervisor.ignore_signals()
+    calls = syscall_filter.usable_program()  # an image that lacks its table fails here, before any agent
     signal.signal(signal.SIGTERM, told_to_stop)
     try:
         connection = come_in(gate(role), float(os.environ.get("TRIALFLEET_GATE_WAIT_S", WAIT_S)))
@@ -204,7 +207,7 @@ def main(role: str, *folders: str) -> int:
         return NEVER_CAME
     # From here on the runner, which gets SIGTERM too, decides when this process ends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    run_all(connection, [*folders])
+    run_all(connection, [*folders], calls)
     return 0
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from trialfleet_ledger.interpreters import interpreters
 from trialfleet_sandbox import processes
-from trialfleet_sandbox.drive import Descriptors, Hold, Outer, drive, stdin_of
+from trialfleet_sandbox.drive import Descriptors, Hold, Outer, drive, memory_file, stdin_of
 from trialfleet_sandbox.interpreter import FORWARDER, forwarded
 from trialfleet_sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_sandbox.start import StartReport, start_failure
+from trialfleet_sandbox.syscall_filter import usable_program
 from trialfleet_sandbox.watch import LimitWatch
 
 SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
@@ -31,7 +32,8 @@ _VERSIONS = ("3.11", "3.12", "3.13")
 @dataclass(frozen=True)
 class Launch:
     """What the supervisor executes for a job. `fds`: descriptors that the program inherits. `terminate`: sends
-    SIGTERM to the right process and returns True; None or False: to the program itself."""
+    SIGTERM to the right process and returns True; None or False: to the program itself. `calls`: the filter of
+    system calls that the supervisor installs; empty: none."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -39,6 +41,7 @@ class Launch:
     uid: int | None = None
     fds: tuple[int, ...] = ()
     terminate: Callable[[], bool] | None = None
+    calls: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,9 @@ def supervise(
         stdin = held.keep(stdin_of(job))
         user = () if launch.uid is None else ("--uid", str(launch.uid))
         inherited = ("--inherited", ",".join(map(str, launch.fds))) if launch.fds else ()
-        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, *inherited)
+        calls = (held.keep(memory_file("filter", launch.calls)),) if launch.calls else ()
+        filtered = ("--filter", str(calls[0])) if calls else ()
+        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, *inherited, *filtered)
         watch = LimitWatch(job)
 
         def start() -> subprocess.Popen[bytes]:
@@ -103,7 +108,7 @@ def supervise(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=launch.env,
-                pass_fds=(lifeline_read, status_write, *launch.fds),
+                pass_fds=(lifeline_read, status_write, *calls, *launch.fds),
                 start_new_session=True,
             )
 
@@ -111,7 +116,7 @@ def supervise(
             process = processes.owned(start)
         except OSError as error:
             raise SandboxError(f"{_PYTHON}: {error}") from error
-        held.close(lifeline_read, status_write, stdin, *launch.fds)
+        held.close(lifeline_read, status_write, stdin, *calls, *launch.fds)
         try:
             with _outer(process, held) as outer:
                 ended = drive(job, outer, _LocalHold(lifeline, process, launch), watch)
@@ -145,7 +150,7 @@ def run_on_the_host(job: Job, uid: int | None) -> Exit:
     with Descriptors() as held:
         report, fds = report_pipe(job, held)
         argv = wrapped(job, other_uid=uid is not None, report=fds[0] if fds else None)
-        launch = Launch(argv, job.env, job.cwd, uid, fds)
+        launch = Launch(argv, job.env, job.cwd, uid, fds, calls=usable_program())
         return supervise(job, launch, held, report)
 
 

@@ -1,6 +1,7 @@
 """Runs one program so that nothing of it outlives its caller: a separate script, standard library only.
 
-    python -I -S supervisor.py --lifeline FD --status FD [--uid N] [--inherited FD,FD] --cwd DIR -- ARGV...
+    python -I -S supervisor.py --lifeline FD --status FD [--uid N] [--inherited FD,FD] [--filter FD] --cwd DIR --
+        ARGV...
 
 The caller alone holds the other end of the lifeline. A "T" on it means SIGTERM to the program; "K" or its end
 (the caller is dead, also by SIGKILL) means SIGKILL to everything. As a child subreaper it inherits daemons
@@ -31,17 +32,43 @@ if TYPE_CHECKING:
 # execvpe imports it, when another user may no longer be able to read the library.
 _PRELOADED = (warnings,)
 PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S, REAP_AT_ONCE = 1.0, 256
 REPORT_FD = 3  # of the gateway's forwarder, in a container
+INSTRUCTION_BYTES = 8  # struct sock_filter
+KEYCTL = {"x86_64": 250, "aarch64": 219}  # the system call's number
+KEYCTL_JOIN_SESSION_KEYRING = 1
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
-def prctl(option: int, value: object) -> None:
+def prctl(option: int, value: object, third: object = 0) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    if libc.prctl(option, value, third, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+class FilterProgram(ctypes.Structure):
+    """struct sock_fprog"""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def filter_calls(program: bytes) -> None:
+    """From now on, this process and those that it starts have only the system calls that the filter allows, and
+    cannot gain privileges."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    described = FilterProgram(len(program) // INSTRUCTION_BYTES, program)
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(described))
+
+
+def leave_session_keyring() -> None:
+    """Replace the keyring that a login gave to all processes of its session by an empty one. Where that fails (an
+    account's quota of keys), the filter of system calls still refuses every use of keys."""
+    number = KEYCTL.get(os.uname().machine)
+    if number is not None:
+        ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 def hide_process() -> None:
@@ -137,16 +164,22 @@ def reap(statuses: dict[int, int]) -> bool:
 
 
 def start(
-    argv: list[str], cwd: str, uid: int | None, environment: dict[bytes, bytes], report: int | None = None
+    argv: list[str],
+    cwd: str,
+    uid: int | None,
+    environment: dict[bytes, bytes],
+    report: int | None = None,
+    calls: bytes = b"",
 ) -> tuple[int, str | None]:
     """The program's pid, and why it could not be executed. `report`: a descriptor that it inherits as
-    `REPORT_FD`."""
+    `REPORT_FD`. `calls`: a filter of system calls; empty: none."""
     failed_read, failed_write = os.pipe()
     first = os.getpid() == 1
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
+            leave_session_keyring()
             if report is not None:
                 failed_write = os.dup(failed_write)  # may be REPORT_FD
                 os.dup2(report, REPORT_FD)
@@ -163,6 +196,8 @@ def start(
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             hear_signals()
             os.chdir(cwd)
+            if calls:
+                filter_calls(calls)
             os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell is the point
         except BaseException as error:
             os.write(failed_write, f"{argv[0]}: {error}".encode(errors="replace"))
@@ -212,6 +247,14 @@ def accounted(status: int, before_s: float = 0.0) -> str:
     return f"exit {code if code >= 0 else 128 - code} {core_s() - before_s:.6f} {peak}"
 
 
+def read_all(descriptor: str | None) -> bytes:
+    """What a descriptor holds, which is closed; nothing without one."""
+    if descriptor is None:
+        return b""
+    with open(int(descriptor), "rb") as file:  # noqa: PTH123
+        return file.read()
+
+
 def run(given: list[str]) -> int:
     split = given.index("--")
     options, argv = named(given[:split]), given[split + 1 :]
@@ -224,7 +267,7 @@ def run(given: list[str]) -> int:
     ignore_signals()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     before = limits()
-    main, error = start(argv, options["--cwd"], uid, environment)
+    main, error = start(argv, options["--cwd"], uid, environment, calls=read_all(options.get("--filter")))
     for number in filter(None, options.get("--inherited", "").split(",")):
         os.close(int(number))
     if error is not None:

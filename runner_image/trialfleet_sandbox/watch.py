@@ -8,10 +8,11 @@ import stat
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from trialfleet_sandbox.held_files import count_held_files, count_machine_shared_bytes, count_shared_bytes
 from trialfleet_sandbox.processes import Process, descendants, read
 from trialfleet_sandbox.protocol import Job
 
@@ -20,6 +21,7 @@ Cause = Literal["timeout", "memory", "disk", "stopped"]
 SAMPLE_S = 0.25
 SCAN_S = 5.0
 SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
+WORTH_A_SCAN = 8  # a scan for memory files, once the machine has that part of a limit more
 
 
 def folder_bytes(folder: Path) -> int:
@@ -53,6 +55,7 @@ def _entries(folder: Path) -> Iterator[os.stat_result]:
                         todo.append(entry.path)
 
 
+UNLIMITED_BYTES = 2**62
 UNCOUNTED_INODES = 2**62  # free ones of a file system that does not count them
 
 
@@ -71,47 +74,85 @@ def free_bytes(folder: Path) -> int:
 
 @dataclass
 class DiskWatch:
-    """Growth of some folders. Scans seldom, and at once if the file system's free space drops fast."""
+    """Growth of some folders in bytes and inodes, with the files that `tree` holds open and that have no name any
+    more. Scans seldom, and at once if what is free on the file system drops fast."""
 
     folders: tuple[Path, ...]
     limit: int
     clock: Callable[[], float] = time.monotonic
-    _base: int = field(init=False)
-    _grown: int = field(init=False, default=0)
-    _free: int = field(init=False)
+    inodes: int = UNCOUNTED_INODES
+    tree: Callable[[], Iterable[int]] = tuple
+    _devices: frozenset[int] = field(init=False)
+    _base: tuple[int, int] = field(init=False)
+    _grown: tuple[int, int] = field(init=False, default=(0, 0))
+    _free: tuple[int, int] = field(init=False)
     _next: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self._devices = frozenset(folder.stat().st_dev for folder in self.folders)
         self._base = self._measure()
 
-    def _measure(self) -> int:
+    def _measure(self) -> tuple[int, int]:
         began = self.clock()
-        total = sum(folder_bytes(folder) for folder in self.folders)
+        usages = [folder_usage(folder) for folder in self.folders]
+        held = count_held_files(self.tree(), self._devices)
         self._free = self._free_now()
         self._next = self.clock() + max(SCAN_S, (self.clock() - began) / SCAN_SHARE)
-        return total
+        size, count = (sum(column) for column in zip((0, 0), *usages, strict=True))
+        return size + held.disk_bytes, count + held.disk_files
 
-    def _free_now(self) -> int:
-        return min((free_bytes(folder) for folder in self.folders), default=0)
+    def _free_now(self) -> tuple[int, int]:
+        spaces = [free_space(folder) for folder in self.folders] or [(0, 0)]
+        return min(size for size, _ in spaces), min(count for _, count in spaces)
 
-    def grown(self) -> int:
-        """Bytes more than at the start, measured now."""
-        self._grown = self._measure() - self._base
-        return self._grown
+    def exceeded(self) -> bool:
+        """Whether the growth since the start, measured now, is beyond a limit."""
+        now = self._measure()
+        self._grown = now[0] - self._base[0], now[1] - self._base[1]
+        return self._is_over(self._grown)
 
     def over(self) -> bool:
-        """Whether the limit is exceeded; mostly decided without a scan."""
-        dropped = self._free - self._free_now()
-        due = self.clock() >= self._next or self._grown + dropped > self.limit
-        return due and self.grown() > self.limit
+        """Whether a limit is exceeded; mostly decided without a scan."""
+        pairs = zip(self._grown, self._free, self._free_now(), strict=True)
+        size, count = (grown + before - now for grown, before, now in pairs)
+        due = self.clock() >= self._next or self._is_over((size, count))
+        return due and self.exceeded()
+
+    def _is_over(self, grown: tuple[int, int]) -> bool:
+        return grown[0] > self.limit or grown[1] > self.inodes
+
+
+class SharedMemoryWatch:
+    """Memory of a tree that its RSS does not hold: memfds and tmpfs. Scans seldom, and at once if the machine's
+    shared memory grows much, or so much that the tree may be beyond its limit."""
+
+    def __init__(self, limit: int, clock: Callable[[], float]) -> None:
+        self._limit, self._clock = limit, clock
+        self._bytes = 0
+        self._machine = count_machine_shared_bytes()
+        self._next = clock() + SCAN_S
+
+    def unmapped_bytes(self, pids: tuple[int, ...], rss_bytes: int) -> int:
+        """Without what is mapped, which is in `rss_bytes`. As of the last scan, unless that matters."""
+        grown = max(0, count_machine_shared_bytes() - self._machine)
+        over = rss_bytes + self._bytes + grown > self._limit
+        if over or grown > self._limit // WORTH_A_SCAN or self._clock() >= self._next:
+            self._scan(pids)
+        return self._bytes
+
+    def _scan(self, pids: tuple[int, ...]) -> None:
+        began, self._machine = self._clock(), count_machine_shared_bytes()
+        size = count_held_files(pids, frozenset()).memory_bytes
+        self._bytes = max(0, size - count_shared_bytes(pids)) if size else 0
+        self._next = self._clock() + max(SCAN_S, (self._clock() - began) / SCAN_SHARE)
 
 
 @dataclass(frozen=True)
 class ProcessTreeUsage:
-    """Of a process tree at one moment. `core_s`: of living processes and of the children that they have waited
-    for."""
+    """Of a process tree at one moment. `memory_bytes`: the sum of RSS, and of memory files that none maps.
+    `core_s`: of living processes and of the children that they have waited for."""
 
-    rss_bytes: int
+    memory_bytes: int
     core_s: float
 
 
@@ -129,22 +170,38 @@ class LimitWatch:
 
     def __init__(self, job: Job, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._job, self._clock = job, clock
+        self.tree: tuple[Process, ...] = ()
         writable = tuple(m.source for m in job.mounts if m.writable)
-        self._disk = DiskWatch(writable, job.disk_bytes, clock) if job.disk_bytes is not None else None
+        self._disk = self._watch_disk(writable)
+        self._shared = None if job.memory_bytes is None else SharedMemoryWatch(job.memory_bytes, clock)
         self._sampled = float("-inf")
         self.started = clock()
         self.core_s = 0.0
         self._cores: list[tuple[float, float]] = []  # when, core seconds until then
         self._extra = self._worked = self._seen_s = 0.0
         self.peak_bytes = 0
-        self.tree: tuple[Process, ...] = ()
+
+    def _watch_disk(self, folders: tuple[Path, ...]) -> DiskWatch | None:
+        job = self._job
+        if job.disk_bytes is None and job.inodes is None:
+            return None
+        size = UNLIMITED_BYTES if job.disk_bytes is None else job.disk_bytes
+        count = UNCOUNTED_INODES if job.inodes is None else job.inodes
+        return DiskWatch(folders, size, self._clock, count, lambda: self._pids)
+
+    @property
+    def _pids(self) -> tuple[int, ...]:
+        return tuple(process.thread for process in self.tree)
 
     def sample(self, root: int) -> ProcessTreeUsage:
         self.tree = tuple(descendants(root))
         now = usage(read(root), self.tree)
         self.core_s = max(self.core_s, now.core_s)
         self._cores.append((self._clock(), self.core_s))
-        self.peak_bytes = max(self.peak_bytes, now.rss_bytes)
+        if self._shared is not None:
+            unmapped = self._shared.unmapped_bytes(self._pids, now.memory_bytes)
+            now = replace(now, memory_bytes=now.memory_bytes + unmapped)
+        self.peak_bytes = max(self.peak_bytes, now.memory_bytes)
         self._sampled = self._clock()
         return now
 
@@ -158,8 +215,8 @@ class LimitWatch:
         if self._clock() - self._sampled < SAMPLE_S:
             return None
         if root is not None:
-            rss = self.sample(root).rss_bytes
-            if job.memory_bytes is not None and rss > job.memory_bytes:
+            used = self.sample(root).memory_bytes
+            if job.memory_bytes is not None and used > job.memory_bytes:
                 return "memory"
         return "disk" if self._disk is not None and self._disk.over() else None
 
@@ -178,9 +235,7 @@ class LimitWatch:
     def afterwards(self, *, killed_unasked: bool) -> Cause | None:
         """Which limit a program that ended by itself had reached: the disk limit between two scans, or the
         kernel's out-of-memory killer (a SIGKILL that was not sent from here, near the limit)."""
-        job = self._job
+        job, self.tree = self._job, ()  # their process ids may be those of others by now
         if killed_unasked and job.memory_bytes is not None and self.peak_bytes >= 0.9 * job.memory_bytes:
             return "memory"
-        if self._disk is not None and job.disk_bytes is not None and self._disk.grown() > job.disk_bytes:
-            return "disk"
-        return None
+        return "disk" if self._disk is not None and self._disk.exceeded() else None

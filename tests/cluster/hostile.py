@@ -318,6 +318,14 @@ held = b"x" * (int(sys.argv[1]) * 2**20)
 print(json.dumps(len(held)))
 """
 
+# The same in a file that no process has in its account.
+HOARD_FILE = r"""
+import json, os, sys
+chunk, fd = os.urandom(2**20), os.memfd_create("held")
+held = sum(os.write(fd, chunk) for _ in range(int(sys.argv[1])))
+print(json.dumps(held))
+"""
+
 # Forks for as long as the kernel lets it, in every process. The first comes to the bound almost alone: with a
 # thousand that fork beside it, its time may be over before.
 BOMB = r"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from tests.cluster.attack_rig import KEY, LIMITS, Change, Json, Left, Site, as_i
 from tests.cluster.cluster import done, on_cluster
 from tests.cluster.cluster import kubectl as asked
 from tests.cluster.minimal import kubectl
+from tests.integration.test_sandbox_attacks import CALLS, FAMILIES, TRY
 from tests.support import records
 from tests.support.attempts import SIGNALS
 from tests.support.forged_modules import ATTACKS, WRITE
@@ -347,15 +349,25 @@ def roomy(pod: Json) -> None:
     container(pod, "agent")["resources"]["limits"]["memory"] = str(2**30)
 
 
+@pytest.mark.parametrize("program", [hostile.HOARD, hostile.HOARD_FILE], ids=["mapped", "memfd"])
 @pytest.mark.parametrize(
     ("change", "ended"),
     [(as_it_is, (Verdict.EXHAUSTED, Stop.MEMORY)), (roomy, (Verdict.FAILED, Stop.FINISHED))],
     ids=["real", "control"],
 )
 def test_too_much_memory_is_the_agents_verdict(
-    attacked: Site, change: Change, ended: tuple[Verdict, Stop]
+    attacked: Site, program: str, change: Change, ended: tuple[Verdict, Stop]
 ) -> None:
-    assert verdict(attacked.run(hostile.HOARD, "400", change=change)) == ended
+    assert verdict(attacked.run(program, "400", change=change)) == ended
+
+
+def test_calls_and_sockets_that_are_not_on_the_list_do_not_exist(attacked: Site) -> None:
+    """Also those that the runtime's own profile has: io_uring, AF_VSOCK. Controls: `test_sandbox_attacks.py`."""
+    calls = ", ".join(f"call({given})" for given in CALLS.values())
+    left = attacked.run(f"{TRY}{FAMILIES}import json\nprint(json.dumps([{calls}]))")
+    assert left.report == [errno.ENOSYS] * len(CALLS)
+    families = set(left.bundle.files["agent/stdout.log"].decode().splitlines()[:-1])
+    assert {"1", "2"} <= families <= {"1", "2", "10", "16"}
 
 
 def test_a_fork_bomb_ends_with_its_time_and_the_runner_commits(attacked: Site) -> None:

@@ -205,14 +205,31 @@ def test_a_late_agent_is_stopped_and_scored(lab: Lab, baked: Path) -> None:
     assert processes_with(token) == []
 
 
-def test_an_agent_that_fills_its_volume_is_exhausted_before_the_kubelet_evicts_it(lab: Lab, baked: Path) -> None:
-    script = "head -c 45000000 /dev/urandom > big; sync big; sleep 60"  # 86 % of the volume
-    grants = granted(lab, shell(script), LIMITS.model_copy(update={"disk_bytes": 50 * 2**20}))
+FULL = "head -c 45000000 /dev/urandom > big; sync big"  # 86 % of the volume
+FILES = "mkdir n && cd n && python -c 'for i in range(600): open(str(i), \"x\")'"
+SMALL = {"disk_bytes": 50 * 2**20, "inodes": 500}
+
+
+@pytest.mark.parametrize("script", [FULL, FILES], ids=["bytes", "inodes"])
+def test_an_agent_that_fills_its_volume_is_exhausted_before_the_kubelet_evicts_it(
+    lab: Lab, baked: Path, script: str
+) -> None:
+    grants = granted(lab, shell(f"{script}; sleep 60"), LIMITS.model_copy(update=SMALL))
     with pod(grants, baked=baked) as running:
         assert running.wait()[0] == 0
     scored = left(lab, grants, 0).end.scored
     assert scored is not None
     assert (scored.verdict, scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
+
+
+def test_tests_that_use_up_inodes_are_exhausted(lab: Lab, baked: Path) -> None:
+    files = "import os, time; os.mkdir('n'); [open(f'n/{i}', 'x') for i in range(600)]; time.sleep(60)"
+    grants = granted(lab, shell(f'echo "{files}" >> shop/pricing/rules.py'), LIMITS.model_copy(update=SMALL))
+    with pod(grants, baked=baked) as running:
+        assert running.wait()[0] == 0
+    scored = left(lab, grants, 0).end.scored
+    assert scored is not None
+    assert (scored.verdict, scored.stop) == (Verdict.TESTS_EXHAUSTED, Stop.FINISHED)
 
 
 def test_an_environment_that_the_image_lacks_halts_its_task(lab: Lab, baked: Path, tmp_path: Path) -> None:
@@ -311,9 +328,8 @@ def test_a_patch_whose_tests_died_before(
 
 def test_the_last_sample_of_the_agent_is_there_for_a_kubelet_that_kills_the_pod(lab: Lab, baked: Path) -> None:
     """The control: an agent within its limits."""
-    full = "head -c 45000000 /dev/urandom > big; sync big; touch begun; exec sleep 60"
-    for script, over in ((full, True), ("touch begun; exec sleep 60", False)):
-        grants = granted(lab, shell(script), LIMITS.model_copy(update={"disk_bytes": 50 * 2**20}))
+    for script, over in ((FULL, True), (FILES, True), ("true", False)):
+        grants = granted(lab, shell(f"{script}; exec sleep 60"), LIMITS.model_copy(update=SMALL))
         stalled = grants.model_copy(
             update={"patch": grants.patch.model_copy(update={"url": "http://10.255.255.1/"})}
         )

@@ -26,6 +26,7 @@ from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_repository.environments import environment
 from trialfleet_runner.pod.canary import reached, verdict
 from trialfleet_runner.pod_report import CanaryAddress, PodProbeReport
+from trialfleet_sandbox import syscall_filter
 from trialfleet_sandbox.gate import Gate
 from trialfleet_sandbox.supervised import SUPERVISOR
 
@@ -109,7 +110,7 @@ def pod_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pod-", dir="/var/tmp") as folder:
         root = Path(folder)
         root.chmod(0o755)
-        for script in (SCRIPT, SUPERVISOR):
+        for script in (SCRIPT, SUPERVISOR, Path(syscall_filter.__file__), Path(syscall_filter.TABLE)):
             shutil.copy(script, root)
         yield root
 
@@ -143,6 +144,15 @@ def test_no_process_of_its_user_reads_a_supervisor(pod_folder: Path) -> None:
         finally:
             gate.close()
             open_one.kill()
+
+
+def test_a_supervisor_without_its_table_never_takes_a_job(pod_folder: Path) -> None:
+    """It would run the agent without a filter, or end as if the agent had taken too much memory."""
+    (pod_folder / Path(syscall_filter.TABLE).name).unlink()
+    argv = [sys.executable, "-I", "-S", str(pod_folder / SCRIPT.name), "agent"]
+    done = subprocess.run(argv, env={"TRIALFLEET_ROOT": str(pod_folder)}, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"system_calls.tsv" in done.stderr
 
 
 # --- the probe ----------------------------------------------------------------------------------------------

@@ -282,6 +282,7 @@ def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.
         job,
         memory_bytes=limits.memory_bytes,
         disk_bytes=limits.disk_bytes,
+        inodes=limits.inodes,
         grace_s=limits.stop_grace_s,
         stop=stop,
     )

@@ -74,6 +74,7 @@ def _probe(grants: Grants, setup: Setup, out: Path, mounts: tuple[Mount, ...]) -
         timeout_s=CHECK_S,
         memory_bytes=grants.limits.memory_bytes,
         disk_bytes=grants.limits.disk_bytes,
+        inodes=grants.limits.inodes,
         followed=True,
     )
 

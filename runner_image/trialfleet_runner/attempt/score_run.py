@@ -265,6 +265,7 @@ class Scorer:
             timeout_s=limits.tests_timeout_s,
             memory_bytes=limits.memory_bytes,
             disk_bytes=limits.disk_bytes,
+            inodes=limits.inodes,
             results=task.results,
             env=task.env,
             directory=task.directory,

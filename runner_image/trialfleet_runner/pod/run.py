@@ -33,9 +33,11 @@ from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.pod import words
 from trialfleet_runner.pod.isolation import IsolationProbe
+from trialfleet_sandbox.choose import NO_FILTER
 from trialfleet_sandbox.container import ContainerSandbox
 from trialfleet_sandbox.gate import Gate
 from trialfleet_sandbox.scratch import Scratch
+from trialfleet_sandbox.syscall_filter import usable_program
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Runner:
 
     def _attempt(self, grants: Grants, scratch: Scratch) -> Attempt:
         isolation = self.isolation()
-        warnings = (UNENFORCED,) if os.environ.get("TRIALFLEET_NETWORK") == "unenforced" else ()
+        warnings = _warnings()
         return Attempt(
             grants,
             scratch,
@@ -193,6 +195,12 @@ class Runner:
         if self.attempt is not None and self.attempt.agent_started:
             self.running = LastWords(state="running", program=program, over_limits=over_limits)
             words.leave(self.running, words.termination_log())
+
+
+def _warnings() -> tuple[str, ...]:
+    """What does not isolate the containers of this pod."""
+    enforced = os.environ.get("TRIALFLEET_NETWORK") != "unenforced"
+    return (*(() if enforced else (UNENFORCED,)), *(() if usable_program() else (NO_FILTER,)))
 
 
 def parse(raw: bytes) -> Grants:

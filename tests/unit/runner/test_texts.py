@@ -110,7 +110,10 @@ def test_a_runner_with_other_texts_than_planned_halts_the_campaign() -> None:
 # --- where they are shipped -------------------------------------------------------------------------------
 
 
-def test_a_wheel_has_every_text(tmp_path: Path) -> None:
+def test_a_wheel_has_every_text_and_table(tmp_path: Path) -> None:
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     packed = set(zipfile.ZipFile(wheel).namelist())
     assert {f"trialfleet_runner/context/texts/{name}.md" for name in NAMES} <= packed
+    files = [file for file in (ROOT / "runner_image").rglob("*.*") if file.suffix not in {".pyc", ".so"}]
+    assert {str(file.relative_to(ROOT / "runner_image")) for file in files} <= packed
+    assert "trialfleet_sandbox/system_calls.tsv" in packed

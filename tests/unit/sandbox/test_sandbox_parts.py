@@ -11,13 +11,23 @@ from pathlib import Path
 import pytest
 
 from trialfleet_sandbox import bubblewrap, drive, processes
+from trialfleet_sandbox import watch as watch_module
 from trialfleet_sandbox.bubblewrap import arguments
 from trialfleet_sandbox.drive import CappedFile, Descriptors
+from trialfleet_sandbox.held_files import HeldFiles
 from trialfleet_sandbox.host import give, mapped_users, uid_for
 from trialfleet_sandbox.interpreter import program_mounts, site_packages
 from trialfleet_sandbox.processes import Process
 from trialfleet_sandbox.protocol import Job, Mount, inside
-from trialfleet_sandbox.watch import DiskWatch, LimitWatch, ProcessTreeUsage, folder_bytes, usage
+from trialfleet_sandbox.watch import (
+    SCAN_S,
+    DiskWatch,
+    LimitWatch,
+    ProcessTreeUsage,
+    SharedMemoryWatch,
+    folder_bytes,
+    usage,
+)
 
 
 class Clock:
@@ -138,15 +148,53 @@ def test_disk_scans_seldom_and_at_once_when_space_vanishes(tmp_path: Path) -> No
     clock = Clock()
     watch = DiskWatch((tmp_path,), 100_000, clock)
     write(tmp_path / "x", 200_000)
-    watch._free -= 10**15  # as if nothing had been taken: no sign of growth
+    watch._free = 0, 0  # as if nothing had been taken: no sign of growth
     assert not watch.over()
     clock.now = 6
     assert watch.over()
     clock = Clock()
     watch = DiskWatch((tmp_path,), 100_000, clock)
     write(tmp_path / "y", 200_000)
-    watch._free += 10**15  # as if a lot had gone
+    watch._free = 10**15, 0  # as if a lot had gone
     assert watch.over()
+
+
+def test_inodes_are_counted_at_once_when_they_vanish(tmp_path: Path) -> None:
+    watch = DiskWatch((tmp_path,), 10**12, Clock(), inodes=20)
+    for number in range(30):
+        (tmp_path / str(number)).mkdir()
+    watch._free = 0, 0
+    assert not watch.over()
+    watch._free = 0, 10**15
+    assert watch.over()
+
+
+def test_memory_files_are_counted_seldom_and_at_once_when_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, held, clock, scans = [10**9], [0], Clock(), [0]
+
+    def measure(pids: object, devices: object) -> HeldFiles:
+        scans[0] += 1
+        return HeldFiles(memory_bytes=held[0])
+
+    monkeypatch.setattr(watch_module, "count_machine_shared_bytes", lambda: machine[0])
+    monkeypatch.setattr(watch_module, "count_held_files", measure)
+    watch = SharedMemoryWatch(800, clock)
+
+    def grow(by: int, rss_bytes: int, *, ours: bool = True) -> tuple[int, int]:
+        machine[0] += by
+        held[0] += by if ours else 0
+        return watch.unmapped_bytes((), rss_bytes), scans[0]
+
+    assert grow(100, 0) == (0, 0)
+    assert grow(1, 0) == (101, 1)  # more than an eighth of the limit
+    assert grow(50, 649) == (101, 1)
+    assert grow(0, 650) == (151, 2)  # may be beyond the limit
+    assert grow(-151, 700) == (0, 3)  # and is not
+    assert grow(200, 0, ours=False) == (0, 4)  # of others
+    assert grow(60, 0) == (0, 4)
+    machine[0] -= 10**6  # that others free hides what is ours, for a while
+    clock.now = SCAN_S
+    assert grow(0, 0) == (60, 5)
 
 
 def test_what_was_there_before_is_no_growth_and_read_only_mounts_do_not_count(tmp_path: Path) -> None:
@@ -192,11 +240,13 @@ def test_usage_counts_the_living_and_those_waited_for() -> None:
             core_s=core_s,
             waited_core_s=waited,
             rss_bytes=rss,
+            thread=pid,
+            threads=1,
         )
 
     root = process(1, 100, 2, 10**9)
     found = usage(root, [process(2, 1, 4, 10), process(3, 8, 16, 20)])
-    assert (found.core_s, found.rss_bytes) == (31, 30)
+    assert (found.core_s, found.memory_bytes) == (31, 30)
     assert usage(None, []).core_s == 0
 
 
