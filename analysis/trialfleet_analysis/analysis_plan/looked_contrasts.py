@@ -80,7 +80,7 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
         return _AtTheLook(found.treatment_rate, found.control_rate, on_these.difference, on_these.odds_ratio)
     level = 1 - scheme.alpha
     if not looks.stagewise:
-        difference, odds = repeated_limits(design, len(looks.taken), four)
+        difference, odds = interim_limits(design, len(looks.taken), four)
     else:
         difference, odds = _at(four, level)
     if looks.difference is not None and looks.difference.low is not None:
@@ -94,7 +94,7 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
     )
 
 
-def repeated_limits(design: SequentialDesign, look: int, four: FourCounts) -> tuple[Interval, Interval]:
+def interim_limits(design: SequentialDesign, look: int, four: FourCounts) -> tuple[Interval, Interval]:
     """Of the difference and the odds ratio, at a look, from 1, that has not crossed: at the level of its normal
     bound, so that the intervals of all looks cover at once (Jennison & Turnbull 2000, chapter 9). They hold 0, and
     1: the exact test, which decides there, has not rejected."""

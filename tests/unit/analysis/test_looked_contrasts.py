@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialfleet_analysis.analysis_plan.columns import FourCounts
-from trialfleet_analysis.analysis_plan.looked_contrasts import repeated_limits
+from trialfleet_analysis.analysis_plan.looked_contrasts import interim_limits
 from trialfleet_analysis.statistics.sequential import Futility, SequentialDesign, futile, monitor, stage
 
 
@@ -33,7 +33,7 @@ def test_limits_at_a_stop_for_futility_hold_no_difference(seed: int, side: Liter
             break
     every = np.array([four for four, _ in taken]).sum(axis=0)
     measured = every[:, (every[1] > 0) & (every[3] > 0)]
-    difference, odds = repeated_limits(design, len(taken), (measured[0], measured[1], measured[2], measured[3]))
+    difference, odds = interim_limits(design, len(taken), (measured[0], measured[1], measured[2], measured[3]))
     assert difference.low is None or difference.high is None or difference.low <= 0 <= difference.high
     assert odds.low is None or odds.low <= 1
     assert odds.high is None or odds.high >= 1
