@@ -194,12 +194,13 @@ def test_the_default_futility_rule_wants_neither_direction(number: int, least_z:
     assert not futile(design, rule, at_z(5, 0), tasks=7)
 
 
-@pytest.mark.parametrize("rule", [{"predictive": 0.05}, {"predictive": 0.1}, {"conditional": 0.2, "effect": 0.1}])
+@pytest.mark.parametrize(
+    "both", [Futility(predictive=0.05), Futility(predictive=0.1), Futility(conditional=0.2, effect=0.1)]
+)
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_both_sides_are_given_up_where_each_alone_is(rule: dict[str, float], number: int) -> None:
+def test_both_sides_are_given_up_where_each_alone_is(both: Futility, number: int) -> None:
     """The rule for both is the one for a gain, in the data and in the data with the arms exchanged."""
-    design, both = SequentialDesign.of(25), Futility(**rule)
-    gain = replace(both, side="gain")
+    design, gain = SequentialDesign.of(25), replace(both, side="gain")
     stops = set[bool]()
     for z in np.linspace(-4, 4, 81).tolist():
         here, exchanged = at_z(number, z), at_z(number, -z)
@@ -222,7 +223,7 @@ def test_futility_for_a_gain_alone_in_units_of_z(number: int, least_z: float) ->
 def test_a_rule_of_futility_is_one_of_two() -> None:
     for wrong in ({}, {"predictive": 0.1, "conditional": 0.1}, {"predictive": 1.5}, {"conditional": 0.2}):
         with pytest.raises(ValueError, match="futility"):
-            Futility(**wrong)
+            Futility(wrong.get("predictive"), wrong.get("conditional"))
 
 
 @pytest.mark.parametrize(
