@@ -19,8 +19,8 @@ from trialfleet_analysis.statistics.sequential import (
     SequentialLook,
     SequentialStage,
     anytime_p,
-    chance_of_gain,
     futile,
+    futility_power,
     monitor,
     reestimated_reps,
     stage,
@@ -57,7 +57,7 @@ def _look_result(
     rule, tasks = futility_of(primary), len({one.task for one in counts})
     chance = None
     if rule is not None and found.number < len(design.looks):
-        chance = chance_of_gain(design, rule, found, tasks=tasks)
+        chance = futility_power(design, rule, found, tasks=tasks)
     return LookResult(
         total=found.sum,
         mean=found.mean,
@@ -121,7 +121,7 @@ def futility_of(primary: Primary) -> Futility | None:
     rule = primary.stop.futility
     if rule == "none":
         return None
-    return Futility(rule.predictive, rule.conditional, primary.effect)
+    return Futility(rule.predictive, rule.conditional, primary.effect, rule.side)
 
 
 def stages_of(design: SequentialDesign, decisions: Sequence[Decision]) -> list[SequentialStage]:

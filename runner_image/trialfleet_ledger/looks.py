@@ -28,11 +28,13 @@ PEEKING = "five tests at 5% find a difference in 14% of the campaigns in which t
 
 
 class FutilityRule(Frozen):
-    """When a gain of the treatment has become too unlikely to continue: the predictive power is below `predictive`
-    (no effect is assumed), or the power at the declared effect is below `conditional`. Exactly one is given."""
+    """When a difference has become too unlikely to continue: the predictive power is below `predictive` (no effect
+    is assumed), or the power at the declared effect is below `conditional`. Exactly one is given. `side`: "both":
+    for a gain of the treatment and for a harm; "gain": for a gain, and a harm is not looked for."""
 
     predictive: Share | None = None
     conditional: Share | None = None
+    side: Literal["both", "gain"] = "both"
 
     @model_validator(mode="after")
     def _one(self) -> FutilityRule:
@@ -42,6 +44,13 @@ class FutilityRule(Frozen):
                 hint="write futility: {predictive: 0.05}, futility: {conditional: 0.2}, or futility: none",
             )
         return self
+
+    @property
+    def reason(self) -> str:
+        """Why a campaign stopped by this rule, as a clause."""
+        if self.side == "gain":
+            return "a gain has become improbable; a harm was not looked for"
+        return "a gain and a harm have both become improbable"
 
 
 class Reestimation(Frozen):
@@ -166,7 +175,8 @@ class LookResult(Frozen):
 
     `total`: the treatment's weighted passes so far, with its `mean` and `variance` at equal rates; `p_value`: by
     stage-wise ordering; `level`: what each side may have spent; `lower`, `upper`: totals that reject (None: none
-    does); `chance`: the power that the futility rule compares (None: no rule, or nothing known). `reps`: of the
+    does); `chance`: the power that the futility rule compares, of two directions the larger (None: no rule, or
+    nothing known). `reps`: of the
     campaign, re-estimated at this look; None: not at this one. `verdict`: what the rule says; at the last look
     without a rejection, "end".
     """

@@ -92,7 +92,7 @@ def test_futility(site: Site) -> None:
     site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
     assert site.run(plan) is Ending.DECIDED
     assert site.decisions[-1].result.verdict == "futility"
-    assert "the chance that the end would show a gain is" in site.told[-1]
+    assert "(a gain and a harm have both become improbable: the power to show it at the end is" in site.told[-1]
     assert site.state is State.DECIDED
 
 

@@ -73,7 +73,8 @@ METHODS: tuple[tuple[str, str], ...] = (
     ),
     (
         "a contrast at declared looks",
-        "exact group-sequential test by task × stage; stage-wise estimate and limits",
+        "exact group-sequential test by task × stage; stage-wise estimate and limits of campaigns that crossed or "
+        "reached their end, else the raw difference and repeated limits",
     ),
     (
         "treatments that are halved",

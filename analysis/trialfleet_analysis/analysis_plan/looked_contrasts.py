@@ -72,19 +72,18 @@ class _AtTheLook:
 
 
 def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, scheme: Scheme) -> _AtTheLook:
-    """The raw difference, with stage-wise limits once the campaign is over. While it goes on they are those of
-    repeated confidence intervals: limits at the level of the last look's normal bound, which all looks' intervals
-    cover at once (Jennison & Turnbull 2000, chapter 9)."""
+    """The raw difference, with stage-wise limits where the campaign crossed or reached its end; otherwise, after a
+    stop for futility too, with repeated ones."""
     on_these = found.these_tasks
     four = decided_counts(scheme.decisions) if looks.taken else None
     if four is None or not four[0].size:
         return _AtTheLook(found.treatment_rate, found.control_rate, on_these.difference, on_these.odds_ratio)
     level = 1 - scheme.alpha
-    bound = float(normal_bounds(design)[len(looks.taken) - 1])
-    difference, odds = _at(four, level if looks.ended is not None else float(2 * special.ndtr(bound) - 1))
-    if looks.ended is None:
-        difference, odds = replace(difference, level=level, method="repeated"), replace(odds, level=level)
-    elif looks.difference is not None and looks.difference.low is not None:
+    if not looks.stagewise:
+        difference, odds = interim_limits(design, len(looks.taken), four)
+    else:
+        difference, odds = _at(four, level)
+    if looks.difference is not None and looks.difference.low is not None:
         over = looks.difference
         difference = replace(difference, low=over.low, high=over.high, method="stage-wise")
     return _AtTheLook(
@@ -93,6 +92,24 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
         difference,
         looks.odds_ratio or odds,
     )
+
+
+def interim_limits(design: SequentialDesign, look: int, four: FourCounts) -> tuple[Interval, Interval]:
+    """Of the difference and the odds ratio, at a look, from 1, that has not crossed: at the level of its normal
+    bound, so that the intervals of all looks cover at once (Jennison & Turnbull 2000, chapter 9). They hold 0, and
+    1: the exact test, which decides there, has not rejected."""
+    level, bound = 1 - design.alpha, float(normal_bounds(design)[look - 1])
+    difference, odds = _at(four, float(2 * special.ndtr(bound) - 1))
+    return (
+        _including(replace(difference, level=level, method="repeated"), 0.0),
+        _including(replace(odds, level=level), 1.0),
+    )
+
+
+def _including(interval: Interval, value: float) -> Interval:
+    """Extended to hold the value, where it has limits."""
+    low = None if interval.low is None else min(interval.low, value)
+    return replace(interval, low=low, high=None if interval.high is None else max(interval.high, value))
 
 
 def _at(four: FourCounts, level: float) -> tuple[Interval, Interval]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -55,13 +56,15 @@ class LooksFinding:
     """`planned`: the blocks after which is looked; `levels`: the two-sided p at which each decides. `ended`: why
     the campaign is over, None while it goes on. `stagewise`: whether `p_value` is by stage-wise ordering, of a
     campaign that crossed or reached its end; else it is the sequential p, which may stand at any declared look.
-    `difference`: median-unbiased, with stage-wise limits; the odds ratio likewise; None while the campaign goes
-    on. `trials` of `planned_trials`, over all conditions, those up to the look that ended it; `cost_usd` of them,
-    and what the plan would have cost at the same price per trial: None where no cost is known. `dropped`: tasks
-    that were left out as saturated, each with the blocks that it is part of; `drop_after`: the block after which
-    they were to be, 0 where that was not declared. `revised_from`: the reps that were planned, once a look has
-    re-estimated them: `planned` and `levels` are then of the revised plan; `reestimate_after`: the block of that
-    look, 0 where none was declared."""
+    `difference`: of such a campaign, its median estimate with stage-wise limits; the odds ratio likewise; else
+    None. `unbiased`: whether these medians are unbiased: it crossed, or no rule of futility was obeyed.
+    `futility`: the directions that the rule looks for (None: no rule); `given_up`: why it ended the campaign, a
+    clause (None: it did not). `trials` of `planned_trials`, over all conditions, those up to the look that ended
+    it; `cost_usd` of them, and what the plan would have cost at the same price per trial: None where no cost is
+    known. `dropped`: tasks that were left out as saturated, each with the blocks that it is part of;
+    `drop_after`: the block after which they were to be, 0 where that was not declared. `revised_from`: the reps
+    that were planned, once a look has re-estimated them: `planned` and `levels` are then of the revised plan;
+    `reestimate_after`: the block of that look, 0 where none was declared."""
 
     planned: tuple[int, ...]
     levels: tuple[float, ...]
@@ -70,6 +73,9 @@ class LooksFinding:
     ended: Verdict | None
     p_value: float | None
     stagewise: bool
+    unbiased: bool
+    futility: Literal["both", "gain"] | None
+    given_up: str | None
     difference: Interval | None
     odds_ratio: Interval | None
     trials: int
@@ -94,8 +100,10 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
         ended = decisions[-1]
     stages = stages_of(design, decisions)
     seen = monitor(design, stages)[-1] if stages else None
-    over = seen if ended is not None else None
-    stagewise = ended is not None and ended.result.verdict != "futility"
+    rule = None if declared.stop.futility == "none" else declared.stop.futility
+    verdict = None if ended is None else ended.result.verdict
+    stagewise = verdict not in (None, "futility")
+    over = seen if stagewise else None
     level = 1 - scheme.alpha
     taken_up = took(columns, None if ended is None else ended.blocks)
     planned = len(scheme.tasks) * len(scheme.conditions) * design.blocks
@@ -104,9 +112,12 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
         levels=tuple(design.levels().tolist()),
         spending=design.spending,
         taken=tuple(map(_finding, decisions)),
-        ended=None if ended is None else ended.result.verdict,
+        ended=verdict,
         p_value=None if seen is None else seen.p_value if stagewise else sequential_p(design, stages),
         stagewise=stagewise,
+        unbiased=stagewise and (verdict != "end" or rule is None or not all(one.obeyed for one in decisions)),
+        futility=None if rule is None else rule.side,
+        given_up=rule.reason if rule is not None and verdict == "futility" else None,
         difference=None if over is None else _difference(design, over, decisions, level=level),
         odds_ratio=None if over is None else plain_interval(stagewise_odds_ratio(design, stages, level=level)),
         trials=taken_up.trials,

@@ -66,6 +66,8 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         first = f"{first}: {size}{_few(result)}"
     elif size is not None:
         second = f"{size}{_needed(result, outcome)}. {second or ''}".rstrip()
+    if outcome != "undefined" and (why := _given_up(result)) is not None:
+        first = f"{first} (stopped: {why})"
     fragile = "" if outcome == "undefined" else _fragile(result)
     after = halving_answer(report, report.analysis.halving) if report.analysis.halving else (_saved(result),)
     return tuple(text for text in (f"{first}.{fragile}", second, *after) if text)
@@ -164,7 +166,7 @@ def _size(result: DeclaredResult, outcome: Outcome) -> str | None:
     shown = point_limits(difference)
     interval = f"{level(difference.level)} interval {shown}" if shown else f"no interval: {difference.reason}"
     if (
-        outcome not in SHOWN and _equivalent(result) and result.equivalence is not None
+        outcome not in SHOWN and _equivalent(result) and result.equivalence is not None and not _given_up(result)
     ):  # the interval of the tests that decide
         decides = result.equivalence.interval
         interval = f"{level(decides.level)} interval {point_limits(decides)}"
@@ -174,6 +176,11 @@ def _size(result: DeclaredResult, outcome: Outcome) -> str | None:
         f"{percent(contrast.treatment_rate)} against {percent(contrast.control_rate)}, a difference of "
         f"{points(difference.estimate)} ({interval}){tested}"
     )
+
+
+def _given_up(result: DeclaredResult) -> str | None:
+    """Why the rule of futility ended the campaign, as a clause; None: it did not."""
+    return None if result.looks is None else result.looks.given_up
 
 
 def _few(result: DeclaredResult) -> str:

@@ -34,12 +34,14 @@ F = TypeVar("F", bound=OfEstimand)
 
 @dataclass(frozen=True)
 class DeclaredResult:
-    """The declared contrast in one estimand. What was not computed is None."""
+    """The declared contrast in one estimand. What was not computed is None. `cancelled`: the campaign was, before
+    a look ended it."""
 
     contrast: Contrast
     declared: Primary
     estimand: Estimand
     monitored: bool
+    cancelled: bool
     part: OnTheseTasks | OnTasksLikeThese
     detectable: Detectable | None
     power: DeclaredPower | None
@@ -62,6 +64,7 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         declared=declared,
         estimand=estimand,
         monitored=analysis.monitored and not (on_these and (analysis.looks or anytime)),
+        cancelled=report.progress.cancelled,
         part=contrast.these_tasks if on_these else contrast.tasks_like_these,
         detectable=None if anytime else _of(analysis.outlook.detectable, estimand),
         power=None if anytime else _of(analysis.outlook.declared, estimand),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
 from trialfleet_analysis.analysis_plan.contrast import OnTheseTasks
+from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.power_summary import Detectable
 from trialfleet_analysis.report.campaign_report import Report, SummaryEntry, SummaryRow
 from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result
@@ -96,11 +97,19 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
     found = result.looks
     if found is None:
         return SummaryEntry(NOTHING, "declared for these tasks")
-    state = f"decided: {found.ended}" if found.ended else "the campaign goes on"
-    unbiased = found.difference.estimate if found.difference is not None else None
-    median = "" if unbiased is None else f"; median-unbiased difference {points(unbiased)}"
+    going = "the campaign was cancelled" if result.cancelled else "the campaign goes on"
+    state = f"decided: {found.ended}" if found.ended else going
+    estimate = _looks_estimate(found, cancelled=result.cancelled)
     reps = f"; {found.planned[-1]} reps re-estimated, {found.revised_from} planned" if found.revised_from else ""
-    return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{median}{reps}")
+    return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{estimate}{reps}")
+
+
+def _looks_estimate(found: LooksFinding, *, cancelled: bool) -> str:
+    """Which difference stands in the table above, or the one that allows for looks."""
+    if found.ended == "futility" or (found.ended is None and found.taken and cancelled):
+        return "; raw difference, stopped early"
+    median = found.difference.estimate if found.difference is not None and found.unbiased else None
+    return "" if median is None else f"; median-unbiased difference {points(median)}"
 
 
 def _bets(found: AnytimeFinding) -> SummaryEntry:

@@ -243,7 +243,7 @@ class Dispatcher:
         self._table.queue.barrier = self._looks.barrier
         self._replan(news)
         if decision is not None:
-            self._stop_conditions.stop(Ending.DECIDED, told(decision, of=len(self._looks.at)))
+            self._stop_conditions.stop(Ending.DECIDED, told(decision, len(self._looks.at), self._looks.futility))
 
     def _replan(self, news: LookNews) -> None:
         """A look may change what later blocks hold: the barrier has kept all of it from starting until now."""

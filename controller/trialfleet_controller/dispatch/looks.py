@@ -25,6 +25,7 @@ from trialfleet_ledger.looks import (
     AnytimeResult,
     AnytimeRule,
     Decision,
+    FutilityRule,
     LookResult,
     StageCounts,
     StopRule,
@@ -105,6 +106,11 @@ class Looks:
             self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
         if self._changes_plan:
             self.news = LookNews(planned=PlannedReps(self._reps))
+
+    @property
+    def futility(self) -> FutilityRule | None:
+        """The rule by which a look may give the campaign up; None: there is none."""
+        return None if self._rule is None or self._rule.futility == "none" else self._rule.futility
 
     @property
     def _changes_plan(self) -> bool:
@@ -274,7 +280,7 @@ def replanned(news: LookNews) -> str:
     return "; ".join(found)
 
 
-def told(decision: Decision, of: int) -> str:
+def told(decision: Decision, of: int, futility: FutilityRule | None) -> str:
     """For the operator."""
     result = decision.result
     if isinstance(result, HalvingResult):
@@ -282,8 +288,8 @@ def told(decision: Decision, of: int) -> str:
     if isinstance(result, AnytimeResult):
         return f"decided for {result.verdict} after {decision.blocks} blocks: p at any look {result.p_value:.4f}"
     detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
-    if result.verdict == "futility":
-        detail = f"the chance that the end would show a gain is {result.chance:.1%}"
+    if result.verdict == "futility" and futility is not None:
+        detail = f"{futility.reason}: the power to show it at the end is {result.chance:.1%}"
     return (
         f"look {decision.number} of {of} after {decision.blocks} blocks: decided for {result.verdict} ({detail})"
     )

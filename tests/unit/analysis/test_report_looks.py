@@ -23,7 +23,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, FutilityRule, Reestimation, StageCounts, StopRule, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
-from trialfleet_ledger.records.directives import Amendment
+from trialfleet_ledger.records.directives import Amendment, Cancel
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
@@ -32,6 +32,7 @@ from trialfleet_ledger.store.directory import DirectoryStore
 TASKS = tuple(f"task-{i}" for i in range(7))
 STOP = StopRule(looks=(2, 4, 6), futility="none")
 HOPELESS = StopRule(looks=(2, 4, 6), futility=FutilityRule(predictive=0.99))
+DEFAULT = StopRule(looks=(2, 4, 6))
 DROPPING = StopRule(looks=(2, 4, 6), futility="none", drop_saturated=2)
 ZERO = "0" * 64
 
@@ -199,8 +200,72 @@ def test_given_up(tmp_path: Path) -> None:
     looks = report.analysis.looks
     assert looks is not None
     assert (looks.ended, looks.stagewise) == ("futility", False)
-    assert report.answer[0].startswith("No difference was shown between intent_layer and none on these 7 tasks")
+    assert report.answer[0] == (
+        "No difference was shown between intent_layer and none on these 7 tasks (stopped: a gain and a harm have "
+        "both become improbable)."
+    )
     assert report.answer[-1].startswith("Stopped for futility at look 1 of 3, after 2 of 6 blocks")
+    assert (looks.difference, looks.odds_ratio) == (None, None)
+    shown = to_markdown(report)
+    assert "decided: futility; raw difference, stopped early" in shown
+    assert "score limits that hold at all looks at once" in shown
+    assert "Chance of a gain or harm, the larger, at the end" in shown
+    assert "median-unbiased" not in shown
+
+
+NEAR_HARM = {"none": 0.75, "intent_layer": 0.5}
+
+
+def test_a_harm_that_nobody_looked_for_is_said_and_its_interval_holds_0(tmp_path: Path) -> None:
+    """At the first look p is .018, and .0056 may be spent: an interval at 95% would exclude 0."""
+    for_gain = StopRule(looks=(2, 4, 6), futility=FutilityRule(predictive=0.05, side="gain"))
+    report = ledgers.read(campaign(tmp_path / "gain", NEAR_HARM, blocks=2, looks=1, stop=for_gain))
+    assert report.answer[0] == (
+        "No difference was shown between intent_layer and none on these 7 tasks (stopped: a gain has become "
+        "improbable; a harm was not looked for)."
+    )
+    assert report.headline is not None
+    difference, looks = report.headline.these_tasks.difference, report.analysis.looks
+    assert looks is not None
+    assert looks.taken[0].level < looks.taken[0].p_value < 0.05
+    assert difference.low is not None
+    assert difference.high is not None
+    assert difference.low < 0 <= difference.high
+    assert not any("decide differently" in caution for caution in report.cautions)
+    assert "Chance of a gain at the end" in to_markdown(report)
+
+    found = ledgers.read(campaign(tmp_path / "both", NEAR_HARM, blocks=4, looks=2, stop=DEFAULT))
+    assert found.answer[0].startswith("On these 7 tasks, intent_layer passed less often than none: ")
+    assert found.answer[-1].startswith("Stopped for harm at look 2 of 3")
+
+
+@pytest.mark.parametrize(
+    ("stop", "passes", "blocks", "unbiased"),
+    [
+        (STOP, SAME, 6, True),
+        (DEFAULT, SAME, 6, False),
+        (DEFAULT, CLEAR, 2, True),
+    ],
+)
+def test_median_unbiased_is_said_of_crossings_and_of_ends_without_a_rule_of_futility(
+    stop: StopRule, passes: Mapping[str, float], blocks: int, unbiased: bool, tmp_path: Path
+) -> None:
+    report = ledgers.read(campaign(tmp_path, passes, blocks=blocks, looks=blocks // 2, stop=stop))
+    looks = report.analysis.looks
+    assert looks is not None
+    assert looks.stagewise
+    assert looks.ended == ("end" if blocks == 6 else "benefit")
+    assert looks.unbiased is unbiased
+    assert ("median-unbiased" in to_markdown(report)) is unbiased
+
+
+def test_a_cancelled_campaign_shows_the_raw_difference_and_repeated_limits(tmp_path: Path) -> None:
+    store = campaign(tmp_path, SAME, blocks=3, looks=1)
+    ledgers.put(store, "demo/cancel.json", Cancel(at=2.0, now=False, by="test"))
+    report = ledgers.read(store)
+    assert report.headline is not None
+    assert report.headline.these_tasks.difference.method == "repeated"
+    assert "the campaign was cancelled; raw difference, stopped early" in to_markdown(report)
 
 
 def test_reps_that_were_added_after_the_decision_change_no_number_of_the_answer(tmp_path: Path) -> None:

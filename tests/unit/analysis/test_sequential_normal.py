@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from random import Random
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
 from trialfleet_analysis.monitoring import design_of, look_result
+from trialfleet_analysis.power_cli.looks import shifted
 from trialfleet_analysis.statistics.estimates import Floats, floats
 from trialfleet_analysis.statistics.power import exact_campaigns
 from trialfleet_analysis.statistics.sequential import (
@@ -23,6 +25,7 @@ from trialfleet_analysis.statistics.sequential import (
     Pairs,
     SequentialDesign,
     SequentialLook,
+    SequentialPower,
     SequentialStage,
     Spending,
     anytime_p,
@@ -31,6 +34,7 @@ from trialfleet_analysis.statistics.sequential import (
     crossing_probabilities,
     drift_estimate,
     futile,
+    futility_power,
     log_evidence,
     log_evidence_at,
     monitor,
@@ -164,30 +168,62 @@ def test_futility() -> None:
     mirrored = conditional_power(seen(27), tasks=7, effect=-0.109, blocks=25, bound=bound)
     assert mirrored == pytest.approx(ahead, abs=1e-12)
     design = SequentialDesign.of(25)
-    assert not futile(design, Futility(conditional=0.2, effect=0.109), seen(30), tasks=7)
-    assert futile(design, Futility(conditional=0.2, effect=0.109), seen(26.5), tasks=7)
+    for_a_gain = Futility(conditional=0.2, effect=0.109, side="gain")
+    assert not futile(design, for_a_gain, seen(30), tasks=7)
+    assert futile(design, for_a_gain, seen(26.5), tasks=7)
+    assert not futile(design, Futility(conditional=0.2, effect=0.109), seen(26.5), tasks=7), "a harm is likely"
+    assert futile(design, Futility(conditional=0.2, effect=0.109), seen(28.5), tasks=7)
     assert not futile(design, None, seen(20), tasks=7)
 
 
-@pytest.mark.parametrize(("number", "least_z"), [(1, -0.526), (2, 0.063), (3, 0.597), (4, 1.155)])
-def test_the_default_futility_rule_in_units_of_z(number: int, least_z: float) -> None:
+LEAST_Z = [(1, -0.526), (2, 0.063), (3, 0.597), (4, 1.155)]
+
+
+def at_z(number: int, z: float) -> SequentialLook:
+    return SequentialLook(number, 5 * number, z, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7, 35)
+
+
+@pytest.mark.parametrize(("number", "least_z"), LEAST_Z)
+def test_the_default_futility_rule_wants_neither_direction(number: int, least_z: float) -> None:
+    """It stops between −z and z only, and where the power of one direction is never small, nowhere."""
+    design, rule = SequentialDesign.of(25), Futility(predictive=0.05)
+    for sign in (1, -1):
+        assert futile(design, rule, at_z(number, sign * (least_z - 0.001)), tasks=7) == (least_z > 0)
+        assert not futile(design, rule, at_z(number, sign * (abs(least_z) + 0.001)), tasks=7)
+        assert not futile(design, rule, at_z(number, 9 * sign), tasks=7)
+    assert not futile(design, rule, at_z(5, 0), tasks=7)
+
+
+@pytest.mark.parametrize(
+    "both", [Futility(predictive=0.05), Futility(predictive=0.1), Futility(conditional=0.2, effect=0.1)]
+)
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_both_sides_are_given_up_where_each_alone_is(both: Futility, number: int) -> None:
+    """The rule for both is the one for a gain, in the data and in the data with the arms exchanged."""
+    design, gain = SequentialDesign.of(25), replace(both, side="gain")
+    stops = set[bool]()
+    for z in np.linspace(-4, 4, 81).tolist():
+        here, exchanged = at_z(number, z), at_z(number, -z)
+        stops.add(stop := futile(design, both, here, tasks=7))
+        assert stop == (futile(design, gain, here, tasks=7) and futile(design, gain, exchanged, tasks=7))
+        assert futility_power(design, both, here, tasks=7) == futility_power(design, both, exchanged, tasks=7)
+    assert False in stops
+
+
+@pytest.mark.parametrize(("number", "least_z"), LEAST_Z)
+def test_futility_for_a_gain_alone_in_units_of_z(number: int, least_z: float) -> None:
     design = SequentialDesign.of(25)
 
-    def at(z: float) -> SequentialLook:
-        return SequentialLook(number, 5 * number, z, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7, 35)
-
-    rule = Futility(predictive=0.05)
-    assert futile(design, rule, at(least_z - 0.001), tasks=7)
-    assert not futile(design, rule, at(least_z + 0.001), tasks=7)
-    assert not futile(
-        design, rule, SequentialLook(5, 25, -9, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7, 35), tasks=7
-    )
+    rule = Futility(predictive=0.05, side="gain")
+    assert futile(design, rule, at_z(number, least_z - 0.001), tasks=7)
+    assert not futile(design, rule, at_z(number, least_z + 0.001), tasks=7)
+    assert not futile(design, rule, at_z(5, -9), tasks=7)
 
 
 def test_a_rule_of_futility_is_one_of_two() -> None:
     for wrong in ({}, {"predictive": 0.1, "conditional": 0.1}, {"predictive": 1.5}, {"conditional": 0.2}):
         with pytest.raises(ValueError, match="futility"):
-            Futility(**wrong)
+            Futility(wrong.get("predictive"), wrong.get("conditional"))
 
 
 @pytest.mark.parametrize(
@@ -250,17 +286,14 @@ def test_bets_win_too_seldom_where_nothing_is_there() -> None:
 
 
 def test_planning_agrees_with_the_tables_of_the_method() -> None:
-    """7 tasks × 25 reps, rates of Beta(.6, .6), the effect of 80 % power: α t² .765 / .76; with PP < .05 .74 /
-    .70."""
+    """7 tasks × 25 reps, rates of Beta(.6, .6), the effect of 80 % power: α t² .765 / .76; with PP < .05 for a
+    gain .74 / .70."""
     control = stats.beta.ppf((np.arange(7) + 0.5) / 7, 0.6, 0.6)
 
-    def shifted(by: float) -> Floats:
-        return floats(special.expit(special.logit(control) + by))
-
-    treated = shifted(optimize.brentq(lambda by: float(shifted(by).mean() - control.mean()) - 0.109, 0, 5))
+    treated = shifted(floats(control), 0.109)
     design = SequentialDesign.of(25)
     plain = sequential_power(treated, control, design, simulations=600, seed=4)
-    rule = Futility(predictive=0.05)
+    rule = Futility(predictive=0.05, side="gain")
     giving_up = sequential_power(treated, control, design, futility=rule, simulations=600, seed=4)
     nothing = sequential_power(control, control, design, futility=rule, simulations=600, seed=4)
     assert (plain.power, plain.share) == pytest.approx((0.765, 0.76), abs=0.04)
@@ -272,6 +305,24 @@ def test_planning_agrees_with_the_tables_of_the_method() -> None:
     assert dropped.share < giving_up.share - 0.08
     again = sequential_power(treated, control, design, simulations=600, seed=4)
     assert (again.power, again.share) == (plain.power, plain.share)
+
+
+def test_a_harm_is_found_and_not_given_up() -> None:
+    """7 × 10 at a true difference of −20 points, and what looking for it costs where there is no difference."""
+    control = floats(stats.beta.ppf((np.arange(7) + 0.5) / 7, 0.6, 0.6))
+    harmed, design = shifted(control, -0.2), SequentialDesign.of(10)
+
+    def ended(rates: Floats, rule: Futility | None) -> SequentialPower:
+        return sequential_power(rates, control, design, futility=rule, simulations=400, seed=3)
+
+    both, gain = Futility(predictive=0.05), Futility(predictive=0.05, side="gain")
+    found, missed, ignored = ended(harmed, both), ended(harmed, gain), ended(harmed, None)
+    assert float(found.harmed.sum()) >= 0.97 * float(ignored.harmed.sum()) > 0.8
+    assert float(found.futile.sum()) < 0.1
+    assert float(missed.futile.sum()) > 0.9, "the rule for a gain alone never sees it"
+    nothing = ended(control, both)
+    assert nothing.power <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 400)
+    assert ended(control, gain).share + 0.1 < nothing.share <= 0.76 + 0.03
 
 
 def test_tasks_are_left_out_at_a_look_before_the_last() -> None:
@@ -308,6 +359,7 @@ def test_the_simulation_counts_stages_as_the_test_does() -> None:
     ("spending", "midp", "rule", "together"),
     [
         ("power_2", True, Futility(predictive=0.2), True),
+        ("power_2", True, Futility(predictive=0.2, side="gain"), True),
         ("obrien_fleming", False, Futility(conditional=0.3, effect=-0.2), True),
         ("pocock", True, None, False),
     ],

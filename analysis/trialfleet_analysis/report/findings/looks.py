@@ -47,10 +47,14 @@ def looks(report: Report) -> ReportSection:
             number("Rejects above", lambda one: _bound(one, one.upper)),
             number("p", lambda one: bare_p(one.p_value)),
             number("May be spent", lambda one: decimals(one.level, 4)),
-            number("Chance of a gain at the end", lambda one: percent(one.chance)),
+            number(_chance_of(found), lambda one: percent(one.chance)),
             text("Decision", _decision),
         ),
     )
+
+
+def _chance_of(found: LooksFinding) -> str:
+    return f"Chance of a gain{' or harm, the larger,' if found.futility == 'both' else ''} at the end"
 
 
 def _reestimated(found: LooksFinding) -> str:

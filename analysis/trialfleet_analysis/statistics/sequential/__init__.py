@@ -19,9 +19,9 @@ from trialfleet_analysis.statistics.sequential.design import FEWEST_TASKS, Seque
 from trialfleet_analysis.statistics.sequential.exact import SequentialLook, monitor, sequential_p
 from trialfleet_analysis.statistics.sequential.futility import (
     Futility,
-    chance_of_gain,
     conditional_power,
     futile,
+    futility_power,
     predictive_power,
 )
 from trialfleet_analysis.statistics.sequential.normal import (
@@ -51,12 +51,12 @@ __all__ = [
     "anytime_p",
     "at_all_looks",
     "betting_power",
-    "chance_of_gain",
     "conditional_power",
     "confidence_sequence",
     "crossing_probabilities",
     "drift_estimate",
     "futile",
+    "futility_power",
     "log_evidence",
     "log_evidence_at",
     "monitor",

@@ -1,9 +1,10 @@
-"""Whether going on can still show a gain: conditional and predictive power at a look."""
+"""Whether going on can still show a gain, or a harm: conditional and predictive power at a look."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,14 @@ from trialfleet_analysis.statistics.sequential.normal import normal_bounds
 @dataclass(frozen=True)
 class Futility:
     """When to give up. `predictive`: below this predictive power (no declared effect needed). `conditional`: below
-    this power at the declared `effect`, a difference of rates. Exactly one is given. Not binding: the bounds for
-    rejection are computed as if it did not exist, so that ignoring it costs no validity."""
+    this power at the declared `effect`, a difference of rates. Exactly one is given. `side`: "both": those
+    of both directions must be below; "gain": that of a alone (of b, where the declared effect is negative).
+    Not binding: the bounds for rejection are computed as if it did not exist: ignoring it costs no validity."""
 
     predictive: float | None = None
     conditional: float | None = None
     effect: float | None = None
+    side: Literal["both", "gain"] = "both"
 
     def __post_init__(self) -> None:
         given = [value for value in (self.predictive, self.conditional) if value is not None]
@@ -78,8 +81,8 @@ def _predictive(lead: Floats, variance: Floats, *, time: float, bound: float, si
 
 
 def futile(design: SequentialDesign, rule: Futility | None, look: SequentialLook, *, tasks: int) -> bool:
-    """Whether the rule says to stop: the gain of a (of b, where the declared effect is negative) has too small a
-    chance. Never at the last look, which decides anyway, nor where nothing is known yet."""
+    """Whether the rule says to stop: what it looks for has too small a chance. Never at the last look, which
+    decides anyway, nor where nothing is known yet."""
     sums = np.array([look.sum - look.mean]), np.array([look.variance])
     return bool(futile_leads(design, rule, look.number, *sums, tasks=tasks)[0])
 
@@ -101,8 +104,8 @@ def futile_leads(
     return np.asarray(known & (chances < rule.least))
 
 
-def chance_of_gain(design: SequentialDesign, rule: Futility, look: SequentialLook, *, tasks: int) -> float | None:
-    """The power that the rule compares."""
+def futility_power(design: SequentialDesign, rule: Futility, look: SequentialLook, *, tasks: int) -> float | None:
+    """The power that the rule compares: of two directions the larger. None where nothing is known yet."""
     if look.variance <= 0 or look.blocks >= design.blocks:
         return None
     sums = floats(look.sum - look.mean), floats(look.variance)
@@ -113,7 +116,12 @@ def _chances(
     design: SequentialDesign, rule: Futility, taken: int, lead: Floats, variance: Floats, *, tasks: int
 ) -> Floats:
     blocks, bound, effect = design.blocks, float(normal_bounds(design)[-1]), rule.effect
-    if rule.conditional is not None and effect is not None:
-        return _conditional(lead, variance, tasks=tasks, effect=effect, taken=taken, blocks=blocks, bound=bound)
-    side = -1 if effect is not None and effect < 0 else 1
-    return _predictive(lead, variance, time=taken / blocks, bound=bound, side=side)
+
+    def chances(sign: int) -> Floats:
+        if rule.conditional is not None and effect is not None:
+            shift = sign * effect
+            return _conditional(lead, variance, tasks=tasks, effect=shift, taken=taken, blocks=blocks, bound=bound)
+        side = -sign if effect is not None and effect < 0 else sign
+        return _predictive(lead, variance, time=taken / blocks, bound=bound, side=side)
+
+    return chances(1) if rule.side == "gain" else floats(np.maximum(chances(1), chances(-1)))

@@ -21,7 +21,7 @@ from trialfleet_analysis.statistics.sequential.simulated_looks import simulated_
 class SequentialPower:
     """Of simulated campaigns: `power`, the share that rejects in either direction, with its Monte Carlo standard
     error `se`; `share`: mean trials over those of the whole plan; `gained`, `harmed`, `futile`: the shares that
-    stop at each look for a, for b, and because a gain had become unlikely, shape (looks,) each. `reps`: the
+    stop at each look for a, for b, and by the futility rule, shape (looks,) each. `reps`: the
     mean of the planned ones, or of those that are re-estimated, also in campaigns that end before."""
 
     power: float
