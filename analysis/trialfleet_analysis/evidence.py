@@ -11,6 +11,7 @@ from trialfleet_analysis.ledger import NOBODY, AttemptRecords, AttemptRun, Campa
 from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
 from trialfleet_ledger.bundle import BundleError, unpack
+from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.base import Record
@@ -19,8 +20,10 @@ from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
+from trialfleet_ledger.stored_journal import describe_change
 from trialfleet_ledger.thread_pools import open_pool
 
+QUARANTINED = "quarantined: "  # begins the fault that a quarantine record explains
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
 R = TypeVar("R", bound=Record)
@@ -53,14 +56,15 @@ def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, thread
     measured = [outcome for outcome in ledger.outcomes if outcome.scored is not None]
     campaign = ledger.plan.campaign
     known = {(record.trial, record.attempt): record.reason for record in ledger.quarantine}
-    ends, runs = _ends(store, campaign, measured)
+    changed = dict(ledger.changed)
+    ends, runs = _ends(store, ledger, measured, changed)
     found: dict[str, Evidence] = {}
     to_read: dict[str, Outcome] = {}
     for outcome in measured:
-        fault = contradiction(outcome, ends[outcome.trial.id])
+        fault = contradiction(outcome, ends[outcome.trial.id]) or changed.get(outcome.trial.id)
         reason = known.get((outcome.trial.id, outcome.attempts))
         if reason is not None:
-            found[outcome.trial.id] = _refused(outcome, f"quarantined: {reason}")
+            found[outcome.trial.id] = _refused(outcome, f"{QUARANTINED}{reason}")
         elif fault is not None:
             found[outcome.trial.id] = _refused(outcome, fault)
         elif outcome.bundle is None or outcome.bundle_sha256 is None:
@@ -125,17 +129,23 @@ def _unfounded(
             for n in range(1, count + 1)
         ]
         followed = records.raw(trial, count + 1, "intent.json") is not None
-        fault = unfounded(outcome, links, ledger.plan.retries, followed=followed)
+        fault = (
+            ledger.deleted.get(trial)
+            or unfounded(outcome, links, ledger.plan.retries, followed=followed)
+            or ledger.changed.get(trial)
+        )
         if fault is not None:
             found[trial] = _refused(outcome, fault)
     return found
 
 
 def _ends(
-    store: Store, campaign: str, measured: Sequence[Outcome]
+    store: Store, ledger: CampaignRecords, measured: Sequence[Outcome], changed: dict[str, str]
 ) -> tuple[dict[str, End | str], dict[str, AttemptRun]]:
     """The last end of each trial, or why there is none, and who ran that attempt. Only a later attempt can have
-    been told to score alone: of a first one, no intent is read."""
+    been told to score alone: of a first one, no intent is read. Adds to `changed` where a start or an end is not
+    the one that end or outcome names."""
+    campaign = ledger.plan.campaign
 
     def key(outcome: Outcome, name: keys.AttemptFile) -> str:
         return keys.attempt_file(campaign, outcome.trial.id, outcome.attempts, name)
@@ -154,6 +164,12 @@ def _ends(
         end = key(outcome, "end.json")
         ended = ends[trial] = _opened(store, end, outcome, raw[end])
         intent = one(Intent, outcome, "intent.json")
+        start = key(outcome, "start.json")
+        fault = describe_change(store, end, raw[end], outcome.ends[-1] if outcome.ends else None)
+        if fault is None and not isinstance(ended, str):
+            fault = describe_change(store, start, raw[start], ended.start)
+        if fault is not None:
+            changed.setdefault(trial, fault)
         runs[trial] = run_of(
             one(Start, outcome, "start.json"),
             None if isinstance(ended, str) else ended,
@@ -208,6 +224,8 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
         return _refused(outcome, str(error))
     if manifest.trial.id != outcome.trial.id or manifest.attempt != outcome.attempts:
         return _refused(outcome, f"its bundle belongs to attempt {manifest.attempt} of trial {manifest.trial.id}")
+    if manifest.result is not None and manifest.result != digest(outcome.scored):
+        return _refused(outcome, f"its outcome says {_verdict(outcome)}, but its bundle holds another result")
     return Evidence(
         outcome.trial.id,
         outcome.bundle or "",
@@ -217,6 +235,10 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
         warnings=(*manifest.warnings, *(f"{file.path}{CUT}" for file in manifest.files if file.left_out)),
         versions=tuple(sorted(manifest.versions.items())),
     )
+
+
+def _verdict(outcome: Outcome) -> str:
+    return "nothing" if outcome.scored is None else outcome.scored.verdict
 
 
 def _existing(store: Store, campaign: str, wanted: Mapping[str, Outcome]) -> dict[str, Evidence]:

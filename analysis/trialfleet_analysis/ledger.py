@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from trialfleet_ledger import keys
@@ -22,7 +22,15 @@ from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, is_listed
+from trialfleet_ledger.stored_journal import (
+    StoredJournal,
+    campaign_faults,
+    describe_change,
+    find_changed,
+    read_journal,
+)
 from trialfleet_ledger.stored_records import parse_record, parse_with_bytes, read_listed
+from trialfleet_ledger.trial_order import trials
 
 R = TypeVar("R", bound=Record)
 _LATEST = 253_402_300_799  # the last second of 9999, where calendars of several readers end
@@ -61,9 +69,10 @@ class LostAttempt:
     run: AttemptRun = NOBODY
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What a campaign's few records say: the plan, and what was decided about it since."""
+    """What a campaign's few records say: the plan, and what was decided about it since. `tampered`: a sentence
+    about each of these records that is not as it was written."""
 
     plan: Plan
     plan_sha256: str
@@ -75,6 +84,8 @@ class Frame:
     looks: tuple[Look, ...]
     decisions: tuple[Decision, ...]  # of declared looks
     quarantine: tuple[Quarantine, ...]
+    journal: StoredJournal = field(default_factory=StoredJournal)
+    tampered: tuple[str, ...] = ()
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -101,17 +112,22 @@ class Frame:
         return self.planned_reps.trials(self.plan.cell_names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CampaignRecords(Frame):
-    """All that a report needs of a campaign but the bundles. Outcomes in launch order (block, position)."""
+    """All that a report needs of a campaign but the bundles. Outcomes in launch order (block, position).
+    `changed`: trials with records that are not as they were written, and what; `deleted`: those whose outcome, or
+    whose attempts without one, are gone: an outcome that says nothing stands in their place."""
 
     outcomes: tuple[Outcome, ...]
     lost: tuple[LostAttempt, ...]
+    changed: Mapping[str, str] = field(default_factory=dict[str, str])
+    deleted: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_frame(store: Store, campaign: str) -> Frame:
     """Raises `OperatorError` when there is no such campaign or a record is not of this version."""
     key = keys.plan(campaign)
+    journal = read_journal(store, campaign)  # before the records that it names
     raw = store.get(key)
     listed = raw is None and is_listed(store, key)
     stored = parse_with_bytes(store, key, raw, Plan, listed=listed, over_s=WHILE_READING_S)
@@ -135,16 +151,23 @@ def read_frame(store: Store, campaign: str) -> Frame:
         looks=directives.looks(),
         decisions=decisions,
         quarantine=tuple(record for _, record in _records(store, Quarantine, keys.quarantines(campaign))),
+        journal=journal,
+        tampered=campaign_faults(store, campaign, journal, sha256(raw)),
     )
 
 
 def read_ledger(store: Store, campaign: str) -> CampaignRecords:
     """All records of a campaign. Raises as `read_frame`."""
     frame = read_frame(store, campaign)
-    outcomes = _outcomes(store, campaign)
+    stored, changed = _outcomes(store, frame)
+    deleted = _deleted(store, frame, stored)
+    instead = _in_place_of(frame, deleted)
+    unplanned = deleted.keys() - {outcome.trial.id for outcome in instead}
+    frame = replace(frame, tampered=(*frame.tampered, *(deleted[trial] for trial in sorted(unplanned))))
+    outcomes = tuple(sorted((*stored, *instead), key=_launch_order))
     finished = len(outcomes) >= frame.planned
-    lost = tuple(_lost(store, campaign, outcomes, unfinished=not finished))
-    return CampaignRecords(**few_of(frame), outcomes=outcomes, lost=lost)
+    lost = tuple(_lost(store, frame, stored, changed, unfinished=not finished))
+    return CampaignRecords(**few_of(frame), outcomes=outcomes, lost=lost, changed=changed, deleted=deleted)
 
 
 def few_of(frame: Frame) -> dict[str, Any]:
@@ -159,10 +182,21 @@ def record_look(store: Store, frame: Frame, *, terminal: int, complete_blocks: i
     )
 
 
-def _outcomes(store: Store, campaign: str) -> tuple[Outcome, ...]:
-    prefix = keys.outcomes(campaign)
+def _launch_order(outcome: Outcome) -> tuple[int, int]:
+    return outcome.trial.block, outcome.trial.position
+
+
+def _outcomes(store: Store, frame: Frame) -> tuple[list[Outcome], dict[str, str]]:
+    """The outcomes, and those that are not what was written of this plan: trial -> what is wrong."""
+    campaign = frame.plan.campaign
+    listed = [entry.key for entry in store.list(keys.outcomes(campaign)) if entry.key.endswith(".json")]
     found: dict[tuple[str, str, int], Outcome] = {}
-    for key, outcome in _records(store, Outcome, prefix):
+    changed: dict[str, str] = {}
+    for key, raw in store.get_many(listed):
+        parsed_outcome = parse_with_bytes(store, key, raw, Outcome, listed=True, over_s=WHILE_READING_S)
+        if parsed_outcome is None:
+            continue
+        outcome, stored = parsed_outcome
         trial = outcome.trial
         twin = found.setdefault((trial.task, trial.condition, trial.rep), outcome)
         if key != keys.outcome(campaign, trial.id) or twin is not outcome:
@@ -171,23 +205,53 @@ def _outcomes(store: Store, campaign: str) -> tuple[Outcome, ...]:
                 where=f"{store.url}/{key}",
                 hint="a copied or renamed record would be counted twice: remove it",
             )
-    return tuple(sorted(found.values(), key=lambda outcome: (outcome.trial.block, outcome.trial.position)))
+        written = frame.journal.records.get(keys.outcome_name(trial.id))
+        fault = describe_change(store, key, stored, written) or _other_plan(frame, outcome)
+        if fault is not None:
+            changed[trial.id] = fault
+    return list(found.values()), changed
 
 
-def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinished: bool) -> Iterator[LostAttempt]:
-    """Every lost attempt: of terminal trials as their outcome folds them, of the others as their ends say."""
-    outcomes = tuple(outcomes)
-    folded = [
-        (outcome.trial.id, number, loss)
-        for outcome in outcomes
-        for number, loss in enumerate(outcome.losses, start=1)
-    ]
-    open_ends = list(_open_ends(store, campaign, {o.trial.id for o in outcomes})) if unfinished else []
+def _other_plan(frame: Frame, outcome: Outcome) -> str | None:
+    if outcome.plan in (None, frame.plan_sha256) and frame.journal.plans <= {frame.plan_sha256}:
+        return None
+    return "campaign.json is not the plan that the trial ran under"
+
+
+def _deleted(store: Store, frame: Frame, outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Trials whose outcome was deleted, and those without one whose attempts were: trial -> what is missing. They
+    must not be taken for trials that never ran."""
+    over = {outcome.trial.id for outcome in outcomes}
+    names = {keys.outcome_name(trial): trial for trial in frame.journal.outcome_ids - over}
+    names |= {name: trial for name, trial in frame.journal.intents.items() if trial not in over}
+    gone = find_changed(store, frame.plan.campaign, frame.journal, names)
+    return {names[name]: fault for name, fault in gone.items()}
+
+
+def _in_place_of(frame: Frame, deleted: Collection[str]) -> tuple[Outcome, ...]:
+    """Outcomes of planned trials that say nothing."""
+    lost = LossClass.QUARANTINED
+    missing = (trial for trial in (trials(frame.plan, frame.reps) if deleted else ()) if trial.id in deleted)
+    return tuple(Outcome(trial=one.record(), attempts=1, abandoned=lost, losses=(lost,)) for one in missing)
+
+
+def _lost(
+    store: Store, frame: Frame, outcomes: Sequence[Outcome], changed: dict[str, str], *, unfinished: bool
+) -> Iterator[LostAttempt]:
+    """Every lost attempt: of terminal trials as their outcome folds them, of the others as their ends say. Adds to
+    `changed` where the records of a terminal trial's attempt are not those that its outcome names."""
+    campaign = frame.plan.campaign
+    folded = [(o.trial.id, number, loss) for o in outcomes for number, loss in enumerate(o.losses, start=1)]
+    over = {outcome.trial.id: outcome for outcome in outcomes}
+    open_ends = list(_open_ends(store, campaign, set(over))) if unfinished else []
     folded += [(end.trial, end.attempt, end.loss.loss) for end in open_ends if end.loss is not None]
     records = AttemptRecords(store, campaign, [(trial, number) for trial, number, _ in folded])
     for trial, number, loss in folded:
         end = records.one(End, trial, number, "end.json", listed=True)
         start = records.one(Start, trial, number, "start.json")
+        fault = records.difference(frame.journal, over.get(trial), trial, number, end)
+        if fault is not None:
+            changed.setdefault(trial, fault)
         yield LostAttempt(
             trial,
             number,
@@ -251,6 +315,26 @@ class AttemptRecords:
         """`listed`: an outcome or a listing says that it is there."""
         key = self._key(trial, number, name)
         return parsed(self._store, model, key, self._raw.get(key), listed=listed)
+
+    def difference(
+        self, journal: StoredJournal, outcome: Outcome | None, trial: str, number: int, end: End | None
+    ) -> str | None:
+        """What outcome, end and journal say against the bytes of end, start and intent; None when they agree, or
+        do not say. `outcome`: the trial's; None while it has none."""
+        ends = () if outcome is None else outcome.ends
+        named = {
+            "end.json": ends[number - 1] if number <= len(ends) else None,
+            "start.json": None if end is None else end.start,
+            "intent.json": journal.records.get(keys.below(trial, number, "intent.json")),
+        }
+        names: tuple[keys.AttemptFile, ...] = ("end.json", "start.json", "intent.json")
+        changes = (
+            describe_change(
+                self._store, self._key(trial, number, name), self.raw(trial, number, name), named[name]
+            )
+            for name in names
+        )
+        return next((change for change in changes if change is not None), None)
 
     def patched(self, trial: str, number: int) -> bool:
         """Whether its patch was there in time: one that came after the next intent is not what that one scores."""

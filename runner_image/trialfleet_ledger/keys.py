@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 AttemptFile = Literal["intent.json", "start.json", "live.log.zst", "patch.json", "bundle.tar.zst", "end.json"]
 
-Kind = Literal["epochs", "amendments", "halts", "looks", "decisions"]
+Kind = Literal["epochs", "amendments", "halts", "looks", "decisions", "journal"]
 
 _ATTEMPT = re.compile(r"attempts/([a-z2-7]{26})/([1-9][0-9]*)/([a-z.]+)")
 _QUARANTINE = re.compile(r"quarantine/([a-z2-7]{26})/([1-9][0-9]*)\.json")
@@ -50,7 +50,12 @@ def below(trial: str, attempt: int, name: AttemptFile) -> str:
 
 def parse_attempt(campaign: str, key: str) -> AttemptKey | None:
     """The parts of an attempt's key; None for anything else that somebody put there."""
-    match = _ATTEMPT.fullmatch(key.removeprefix(f"{campaign}/"))
+    return parse_attempt_name(key.removeprefix(f"{campaign}/"))
+
+
+def parse_attempt_name(name: str) -> AttemptKey | None:
+    """The same of a key below the campaign."""
+    match = _ATTEMPT.fullmatch(name)
     return AttemptKey(match[1], int(match[2]), match[3]) if match else None
 
 
@@ -61,6 +66,10 @@ def grants(campaign: str, trial: str, attempt: int, again: str = "") -> str:
 
 def all_grants(campaign: str) -> str:
     return f"{campaign}/grants/"
+
+
+def is_grants(campaign: str, key: str) -> bool:
+    return key.startswith(all_grants(campaign))
 
 
 def trial_of_grants(key: str) -> str:
@@ -78,6 +87,21 @@ def outcomes(campaign: str) -> str:
 
 def outcome(campaign: str, trial: str) -> str:
     return f"{campaign}/outcomes/{trial}.json"
+
+
+def outcome_name(trial: str) -> str:
+    """An outcome's key below the campaign."""
+    return f"outcomes/{trial}.json"
+
+
+def trial_of_outcome(name: str) -> str | None:
+    """The trial of an outcome's key below the campaign; None for any other key.
+
+    >>> trial_of_outcome("outcomes/abc.json"), trial_of_outcome("looks/1.json")
+    ('abc', None)
+    """
+    folder, _, file = name.partition("/")
+    return file.removesuffix(".json") if folder == "outcomes" else None
 
 
 def quarantine(campaign: str, trial: str, attempt: int) -> str:

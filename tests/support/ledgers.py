@@ -21,8 +21,9 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.bundle import described, pack
 from trialfleet_ledger.campaign_spec import Primary, RetrySpec
-from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Record
@@ -139,37 +140,64 @@ def write(
         end = fate(trial)
         if end is not None:
             write_trial(store, frozen, trial, end)
+    write_journal(store, frozen)
     return store
+
+
+def write_journal(store: DirectoryStore, frozen: Plan) -> None:
+    """The journal's entry about everything that the store holds."""
+    ledger = Ledger(store, frozen.campaign)
+    for entry in store.list(f"{frozen.campaign}/"):
+        if entry.key.endswith(("intent.json", "end.json")) or "/outcomes/" in entry.key:
+            ledger.journal.note(entry.key, (store.root / entry.key).read_bytes())
+    ledger.journal.flush()
 
 
 def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -> None:
     """Start, patch, bundle, end of every attempt, and the outcome."""
-    for number, loss in enumerate(fate.losses, start=1):
-        write_loss(store, frozen.campaign, trial, number, loss)
+    ends = tuple(
+        write_loss(store, frozen.campaign, trial, number, loss) for number, loss in enumerate(fate.losses, start=1)
+    )
     losses = tuple(loss.loss for loss in fate.losses)
+    plan = sha256(canonical_json(frozen))
     if fate.verdict is None:
-        _outcome(store, frozen, Outcome(trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses))
+        abandoned = Outcome(
+            plan=plan, trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses, ends=ends
+        )
+        _outcome(store, frozen, abandoned)
         return
     attempt = len(losses) + 1
     cause = {"needed": fate.needed, "unsteady": fate.unsteady, "cautions": fate.cautions}
     scored = records.scored(fate.verdict, stop=fate.stop, metrics=fate.metrics, delivery=fate.delivery, **cause)
-    data = bundle_bytes(frozen, trial, attempt, warnings=fate.warnings, files=fate.files, left_out=fate.left_out)
+    data = bundle_bytes(
+        frozen,
+        trial,
+        attempt,
+        warnings=fate.warnings,
+        files=fate.files,
+        left_out=fate.left_out,
+        result=digest(scored),
+    )
     folder = f"attempts/{trial.id}/{attempt}"
     stored = data if fate.stored is None else fate.stored(data)
     put_bytes(store, f"{frozen.campaign}/{folder}/bundle.tar.zst", stored)
     named = sha256(stored if fate.sealed else data)
     _intent(store, frozen.campaign, trial, attempt)
-    _start(store, frozen.campaign, trial, attempt)
+    start = _start(store, frozen.campaign, trial, attempt)
     size = len(stored if fate.sealed else data)
-    end = records.end(scored, trial=trial.id, attempt=attempt, at=NOW + 60, bundle=named, bundle_bytes=size)
+    end = records.end(
+        scored, trial=trial.id, attempt=attempt, at=NOW + 60, start=start, bundle=named, bundle_bytes=size
+    )
     put(store, f"{frozen.campaign}/{folder}/end.json", end)
     measured = Outcome(
+        plan=plan,
         trial=trial,
         attempts=attempt,
         scored=scored,
         bundle=f"{folder}/bundle.tar.zst",
         bundle_sha256=named,
         losses=losses,
+        ends=(*ends, sha256(canonical_json(end))),
     )
     _outcome(store, frozen, measured)
 
@@ -196,17 +224,17 @@ def write_loss(
     patched: bool = False,
     by: Literal["runner", "controller"] = "controller",
     score_only: bool = False,
-) -> None:
-    """One lost attempt; `patched`: it left a patch.json."""
+) -> str:
+    """One lost attempt; `patched`: it left a patch.json. The SHA-256 of its end."""
     folder = f"{campaign}/attempts/{trial.id}/{attempt}"
-    if loss.agent_started:
-        _start(store, campaign, trial, attempt)
+    start = _start(store, campaign, trial, attempt) if loss.agent_started else None
     if patched:
         patch = records.patch(trial=trial.id, attempt=attempt, at=NOW + 20)
         put(store, f"{folder}/patch.json", patch)
     _intent(store, campaign, trial, attempt, score_only=score_only)
-    end = records.end(loss, trial=trial.id, attempt=attempt, at=NOW + 30, by=by)
+    end = records.end(loss, trial=trial.id, attempt=attempt, at=NOW + 30, by=by, start=start)
     put(store, f"{folder}/end.json", end)
+    return sha256(canonical_json(end))
 
 
 def _intent(store: DirectoryStore, campaign: str, trial: Trial, attempt: int, *, score_only: bool = False) -> None:
@@ -217,9 +245,10 @@ def _intent(store: DirectoryStore, campaign: str, trial: Trial, attempt: int, *,
     put(store, f"{campaign}/attempts/{trial.id}/{attempt}/intent.json", intent)
 
 
-def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> None:
+def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> str:
     start = records.start(trial=trial.id, attempt=attempt, at=NOW, isolation="bubblewrap")
     put(store, f"{campaign}/attempts/{trial.id}/{attempt}/start.json", start)
+    return sha256(canonical_json(start))
 
 
 def put(store: DirectoryStore, key: str, record: Record) -> None:
@@ -242,6 +271,7 @@ def bundle_bytes(
     warnings: tuple[str, ...] = (),
     files: Mapping[str, bytes] | None = None,
     left_out: Mapping[str, int] | None = None,
+    result: str | None = None,
 ) -> bytes:
     files = files or {"patch.diff": b"", "prompt.txt": trial.task.encode()}
     manifest = Manifest(
@@ -256,6 +286,7 @@ def bundle_bytes(
         warnings=warnings,
         versions={"trialfleet": "0.1.0"},
         texts=ZERO,
+        result=result,
         files=described(files, left_out),
     )
     return pack(manifest, files)

@@ -74,7 +74,7 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class RefusedBundle:
-    """A trial whose bundle is not what its outcome says."""
+    """A trial whose bundle is not what its outcome says. `tampered`: no quarantine record explains it."""
 
     trial: str
     task: str
@@ -82,6 +82,7 @@ class RefusedBundle:
     attempt: int
     bundle: str
     reason: str
+    tampered: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class Report:
     quarantined: tuple[RefusedBundle, ...]
     unplanned: tuple[str, ...]
     manifest: tuple[ManifestLine, ...]
+    tampered: tuple[str, ...] = ()
     below_plan: tuple[BelowPlan, ...] = ()
     crashes: tuple[CrashCount, ...] = ()
     uncaused: tuple[UncausedPass, ...] = ()

@@ -22,6 +22,7 @@ from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.epochs import Driver
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
 from trialfleet_controller.dispatch.io_pool import IoPool, PeriodicTask
+from trialfleet_controller.dispatch.journal_check import note_outcomes, open_journal
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned, told
 from trialfleet_controller.dispatch.rate_limit import RateLimit
@@ -81,7 +82,8 @@ class Dispatcher:
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
         self._look = PeriodicTask(self._io_pool, self._looks.read, self._follow_looks)
-        self._next_look = 0.0
+        self._journal = PeriodicTask(self._io_pool, ledger.journal.flush, lambda _: None)
+        self._next_look = self._next_flush = 0.0
         metered = frozenset(name for name, own in plan.agents.items() if own.spec.model is not None)
         budget = CampaignBudget(lease.money_usd, plan.limits.cost_usd or 0.0)
         self._table = TrialTable(trials, blocks_ahead=plan.blocks_ahead, budget=budget, metered=metered)
@@ -139,6 +141,7 @@ class Dispatcher:
                 self._turn()
             self._read_last_directives()
             self._take_last_look()
+            self._ledger.journal.flush()
             self._publish(Activity.OVER)
             return self._ending()
         except CredentialsRefused:
@@ -150,11 +153,14 @@ class Dispatcher:
 
     def _recover(self) -> None:
         """Take up what earlier controllers left."""
-        survey = self._ledger.survey()
+        survey, tampered, journal = open_journal(self._ledger)
+        for sentence in tampered.sentences():
+            self._tell(sentence)
         mine = {trial.id: trial for trial in self._trials}
         done = [trial for trial in self._trials if trial.id in survey.done]
-        begun = [mine[trial] for trial in survey.open if trial in mine]
-        self._table.resume(done, begun)
+        begun = [mine[trial] for trial in survey.open if trial in mine and trial not in tampered.trials]
+        note_outcomes(self._ledger, journal, [trial.id for trial in done])
+        self._table.resume([*done, *(mine[trial] for trial in tampered.trials if trial in mine)], begun)
         self._follow(self._stop_conditions.read())
         self._follow_looks(self._looks.read())
         self._recovery.begin(done, begun)
@@ -169,6 +175,7 @@ class Dispatcher:
                 return None
         self._obey_lease()
         self._stop_if_out_of_time()
+        self._flush_journal_if_due()
         if self._stop_conditions.due:
             self._directives.go()
         self._read_ends_if_due()
@@ -180,6 +187,12 @@ class Dispatcher:
         self._trial_driver.look_at_watched(time.monotonic())
         self._publish(Activity.DRAINING if self._stop_conditions.ending else Activity.DRIVING)
         return self._on_change(self._table.tally)
+
+    def _flush_journal_if_due(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_flush:
+            self._next_flush = now + self._intervals.journal_s
+            self._journal.go()
 
     def _over(self) -> bool:
         if self._interrupt.asked:

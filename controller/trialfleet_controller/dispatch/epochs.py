@@ -22,7 +22,7 @@ from trialfleet_ledger.records.base import Count, Record
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import is_listed
-from trialfleet_ledger.stored_records import parse_record, parse_with_bytes
+from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
 
 
 class Heartbeat(Record):
@@ -107,13 +107,13 @@ def claim(
     """Become the campaign's driver. Raises `AlreadyDriven` when another controller lives."""
     if not pulse.enabled:
         return Driver(store, campaign, 0, pulse)
+    records = RecordStore(store, campaign)
     while True:
         newest = _newest(store, campaign)
         if newest:
             _wait_for_death(store, campaign, newest, pulse, tell)
-        checkpoint("epoch.before")
-        if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(_mine(newest + 1))):
-            checkpoint("epoch.after")
+        if records.create("epoch", keys.numbered(campaign, "epochs", newest + 1), _mine(records, newest + 1)):
+            records.journal.flush()
             driver = Driver(store, campaign, newest + 1, pulse)
             driver.beat()
             return driver
@@ -124,8 +124,9 @@ def _newest(store: Store, campaign: str) -> int:
     return max((keys.number_of(key) for key in found if key.endswith(".json")), default=0)
 
 
-def _mine(number: int) -> Epoch:
+def _mine(records: RecordStore, number: int) -> Epoch:
     return Epoch(
+        plan=records.journal.plan_sha256(),
         number=number,
         at=time.time(),
         host=machine.host(),

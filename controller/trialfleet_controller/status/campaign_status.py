@@ -33,6 +33,7 @@ from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S
+from trialfleet_ledger.stored_journal import campaign_faults, read_journal
 from trialfleet_ledger.stored_records import R, parse_record, readable
 
 # A second controller waits as long before it takes over; the clocks of store and machine may differ.
@@ -134,6 +135,7 @@ class CampaignStatus:
     extended: bool = False  # reps were added after that
     out_of_time: bool = False
     quarantined: int = 0
+    tampered: list[str] = field(default_factory=list[str])  # records that are not as they were written
     bundles: str = (
         "verified by the controller when it stored the outcomes; `trialfleet report` verifies each again"
     )
@@ -158,13 +160,16 @@ class CampaignStatus:
 
 def read_status(store: Store, campaign: str) -> CampaignStatus:
     """Raises `OperatorError` when there is no such campaign."""
-    plan = Ledger(store, campaign).plan()
+    journal = read_journal(store, campaign)  # before the records that it names
+    ledger = Ledger(store, campaign)
+    plan = ledger.plan()
     amended, halts = readable(store, campaign, "amendments", Amendment), readable(store, campaign, "halts", Halt)
     decisions = readable(store, campaign, "decisions", Decision)
     cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records)
     reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
-    outcomes = [without_quarantined(outcome, quarantined) for outcome in read_outcomes(store, campaign)]
+    stored, changes = read_outcomes(store, campaign, journal)
+    outcomes = [without_quarantined(outcome, quarantined) for outcome in stored]
     holding = in_force(halts.records, amended.records)
     halted = select_halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
@@ -186,6 +191,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         amendments=len(amended.records),
         after_look=any(amendment.after_look for amendment in amended.records),
         banner=plan.banner,
+        tampered=[*campaign_faults(store, campaign, journal, ledger.journal.plan_sha256() or ""), *changes],
         deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
     )

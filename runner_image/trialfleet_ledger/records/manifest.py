@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.base import Count, Frozen, Name, Ordinal, Record, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Count, Frozen, Name, Ordinal, Sha256
 from trialfleet_ledger.records.trial import Trial
 
 
@@ -16,8 +16,9 @@ class BundleFile(Frozen):
     left_out: Count = 0
 
 
-class Manifest(Record):
-    """`manifest.json`, the first member of every bundle: what is in it and what made it."""
+class Manifest(BoundRecord):
+    """`manifest.json`, the first member of every bundle: what is in it and what made it. `result`: the digest of
+    the verdict or loss that the end gives, unredacted."""
 
     campaign: Name
     trial: Trial
@@ -30,4 +31,5 @@ class Manifest(Record):
     warnings: tuple[str, ...] = ()
     versions: dict[str, str]
     texts: Sha256  # of the texts that this runner has for models
+    result: Sha256 | None = None
     files: tuple[BundleFile, ...]

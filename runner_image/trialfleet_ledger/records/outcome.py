@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from trialfleet_ledger.records.base import Count, Record, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Count, Sha256
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import LossClass, Scored
 
 
-class Outcome(Record):
-    """5. The fold of a trial's chain, kept: its existence means that the trial is terminal."""
+class Outcome(BoundRecord):
+    """5. The fold of a trial's chain, kept: its existence means that the trial is terminal. `ends`: the SHA-256 of
+    each attempt's end, in order."""
 
     trial: Trial
     attempts: Count
@@ -19,6 +20,7 @@ class Outcome(Record):
     bundle: str | None = None  # key below the campaign
     bundle_sha256: Sha256 | None = None
     losses: tuple[LossClass, ...] = ()  # of every lost attempt, in order
+    ends: tuple[Sha256, ...] = ()
 
     @model_validator(mode="after")
     def _one_of(self) -> Outcome:

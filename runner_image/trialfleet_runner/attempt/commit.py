@@ -20,9 +20,10 @@ from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_ledger.store import grants as store
 
 
-def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
-    """Write start.json. False: another runner has this attempt; leave without a trace."""
+def claim(grants: Grants, *, scratch: Path, isolation: str) -> str | None:
+    """Write start.json; return its SHA-256. None: another runner has this attempt; leave without a trace."""
     start = Start(
+        plan=grants.plan,
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
@@ -37,7 +38,8 @@ def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
         node=os.environ.get("TRIALFLEET_NODE"),
         machine=machine_id(),
     )
-    return _create(grants, "start", grants.start, canonical_json(start))
+    raw = canonical_json(start)
+    return sha256(raw) if _create(grants, "start", grants.start, raw) else None
 
 
 def leave_patch(grants: Grants, patch: Patch) -> None:
@@ -51,13 +53,16 @@ def leave_bundle(grants: Grants, bundle: bytes) -> bool:
     return _create(grants, "bundle", grants.bundle, bundle)
 
 
-def end_of(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> End:
+def end_of(grants: Grants, result: Scored | Loss, bundle: bytes | None, *, start: str | None) -> End:
+    """`start`: the SHA-256 of the start that this runner wrote."""
     return End(
+        plan=grants.plan,
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
         at=time.time(),
         by="runner",
+        start=start,
         scored=result if isinstance(result, Scored) else None,
         loss=result if isinstance(result, Loss) else None,
         bundle=None if bundle is None else sha256(bundle),
