@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from trialfleet_analysis.ledger import NOBODY, AttemptRecords, AttemptRun, CampaignRecords, parsed, run_of
+from trialfleet_analysis.ledger import (
+    NOBODY,
+    AttemptRecords,
+    AttemptRun,
+    CampaignRecords,
+    expect_of,
+    parsed,
+    run_of,
+)
 from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
 from trialfleet_ledger.bundle import BundleError, unpack
@@ -20,7 +28,7 @@ from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
-from trialfleet_ledger.stored_journal import describe_change
+from trialfleet_ledger.stored_journal import CheckedReads, by_trial, check_reads
 from trialfleet_ledger.thread_pools import open_pool
 
 QUARANTINED = "quarantined: "  # begins the fault that a quarantine record explains
@@ -51,17 +59,35 @@ def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, thread
     `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. The end
     of the measuring attempt is always read: the outcome only repeats it, so where they differ, it is wrong.
     Attempts that the ledger quarantined stay quarantined, whatever their bundle is now. Of an abandoned trial, the
-    whole chain is read: its losses must be those of the outcome, and leave no retry.
+    whole chain is read: its losses must be those of the outcome, and leave no retry. A trial with a record that
+    is not as it was written has a fault.
     """
+    reads = check_reads(store, ledger.plan.campaign, ledger.journal)
+    ended = _ends(reads, [outcome for outcome in ledger.outcomes if outcome.scored is not None])
+    unsound = _unfounded(reads, ledger)
+    tampered = by_trial({**ledger.faults, **reads.find_faults()})
+    told = _measured(store, ledger, ended, tampered, verify=verify, threads=threads) | unsound
+    rest = {trial for trial in tampered if trial not in told or trial in ledger.replaced}
+    return told | {o.trial.id: _refused(o, tampered[o.trial.id]) for o in ledger.outcomes if o.trial.id in rest}
+
+
+def _measured(
+    store: Store,
+    ledger: CampaignRecords,
+    ended: tuple[dict[str, End | str], dict[str, AttemptRun]],
+    tampered: Mapping[str, str],
+    *,
+    verify: bool,
+    threads: int,
+) -> dict[str, Evidence]:
     measured = [outcome for outcome in ledger.outcomes if outcome.scored is not None]
     campaign = ledger.plan.campaign
     known = {(record.trial, record.attempt): record.reason for record in ledger.quarantine}
-    changed = dict(ledger.changed)
-    ends, runs = _ends(store, ledger, measured, changed)
+    ends, runs = ended
     found: dict[str, Evidence] = {}
     to_read: dict[str, Outcome] = {}
     for outcome in measured:
-        fault = contradiction(outcome, ends[outcome.trial.id]) or changed.get(outcome.trial.id)
+        fault = contradiction(outcome, ends[outcome.trial.id]) or tampered.get(outcome.trial.id)
         reason = known.get((outcome.trial.id, outcome.attempts))
         if reason is not None:
             found[outcome.trial.id] = _refused(outcome, f"{QUARANTINED}{reason}")
@@ -72,8 +98,7 @@ def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, thread
         else:
             to_read[f"{campaign}/{outcome.bundle}"] = outcome
     read = _verified(store, to_read, threads) if verify else _existing(store, campaign, to_read)
-    told = {trial: replace(evidence, run=runs[trial]) for trial, evidence in (found | read).items()}
-    return told | _unfounded(store, ledger, known.keys())
+    return {trial: replace(evidence, run=runs[trial]) for trial, evidence in (found | read).items()}
 
 
 def contradiction(outcome: Outcome, ended: End | str) -> str | None:
@@ -109,13 +134,12 @@ def _other_verdict(outcome: Outcome, ended: Scored) -> str:
     return f"its outcome says something else than the end.json of attempt {outcome.attempts}"
 
 
-def _unfounded(
-    store: Store, ledger: CampaignRecords, quarantined: Collection[tuple[str, int]]
-) -> dict[str, Evidence]:
+def _unfounded(reads: CheckedReads, ledger: CampaignRecords) -> dict[str, Evidence]:
     """Refusals of abandoned outcomes. Read is what its list of losses bounds, not the count that it gives."""
+    quarantined = {(record.trial, record.attempt) for record in ledger.quarantine}
     abandoned = [outcome for outcome in ledger.outcomes if outcome.abandoned is not None]
     pairs = [(o.trial.id, n) for o in abandoned for n in range(1, len(o.losses) + 2)]
-    records = AttemptRecords(store, ledger.plan.campaign, pairs)
+    records = AttemptRecords(cast("Store", reads), ledger.plan.campaign, pairs)
     found: dict[str, Evidence] = {}
     for outcome in abandoned:
         trial, count = outcome.trial.id, len(outcome.losses)
@@ -129,23 +153,16 @@ def _unfounded(
             for n in range(1, count + 1)
         ]
         followed = records.raw(trial, count + 1, "intent.json") is not None
-        fault = (
-            ledger.deleted.get(trial)
-            or unfounded(outcome, links, ledger.plan.retries, followed=followed)
-            or ledger.changed.get(trial)
-        )
+        fault = unfounded(outcome, links, ledger.plan.retries, followed=followed)
         if fault is not None:
             found[trial] = _refused(outcome, fault)
     return found
 
 
-def _ends(
-    store: Store, ledger: CampaignRecords, measured: Sequence[Outcome], changed: dict[str, str]
-) -> tuple[dict[str, End | str], dict[str, AttemptRun]]:
+def _ends(reads: CheckedReads, measured: Sequence[Outcome]) -> tuple[dict[str, End | str], dict[str, AttemptRun]]:
     """The last end of each trial, or why there is none, and who ran that attempt. Only a later attempt can have
-    been told to score alone: of a first one, no intent is read. Adds to `changed` where a start or an end is not
-    the one that end or outcome names."""
-    campaign = ledger.plan.campaign
+    been told to score alone: of a first one, no intent is read."""
+    store, campaign = cast("Store", reads), reads.campaign
 
     def key(outcome: Outcome, name: keys.AttemptFile) -> str:
         return keys.attempt_file(campaign, outcome.trial.id, outcome.attempts, name)
@@ -163,13 +180,8 @@ def _ends(
         trial = outcome.trial.id
         end = key(outcome, "end.json")
         ended = ends[trial] = _opened(store, end, outcome, raw[end])
+        expect_of(reads, None if isinstance(ended, str) else ended)
         intent = one(Intent, outcome, "intent.json")
-        start = key(outcome, "start.json")
-        fault = describe_change(store, end, raw[end], outcome.ends[-1] if outcome.ends else None)
-        if fault is None and not isinstance(ended, str):
-            fault = describe_change(store, start, raw[start], ended.start)
-        if fault is not None:
-            changed.setdefault(trial, fault)
         runs[trial] = run_of(
             one(Start, outcome, "start.json"),
             None if isinstance(ended, str) else ended,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
@@ -23,10 +23,12 @@ from trialfleet_ledger.stage_reached import Stage, stage
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, is_listed
 from trialfleet_ledger.stored_journal import (
+    CheckedReads,
     StoredJournal,
-    campaign_faults,
-    describe_change,
-    find_changed,
+    by_trial,
+    check_reads,
+    describe_fault,
+    of_campaign,
     read_journal,
 )
 from trialfleet_ledger.stored_records import parse_record, parse_with_bytes, read_listed
@@ -71,8 +73,8 @@ class LostAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What a campaign's few records say: the plan, and what was decided about it since. `tampered`: a sentence
-    about each of these records that is not as it was written."""
+    """What a campaign's few records say: the plan, and what was decided about it since. `faults`: one sentence
+    about each record that is not as it was written, by its name (key below the campaign)."""
 
     plan: Plan
     plan_sha256: str
@@ -85,7 +87,12 @@ class Frame:
     decisions: tuple[Decision, ...]  # of declared looks
     quarantine: tuple[Quarantine, ...]
     journal: StoredJournal = field(default_factory=StoredJournal)
-    tampered: tuple[str, ...] = ()
+    faults: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def tampered(self) -> tuple[str, ...]:
+        """What is wrong with records that are not of one trial."""
+        return of_campaign(self.faults)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -115,19 +122,20 @@ class Frame:
 @dataclass(frozen=True, kw_only=True)
 class CampaignRecords(Frame):
     """All that a report needs of a campaign but the bundles. Outcomes in launch order (block, position).
-    `changed`: trials with records that are not as they were written, and what; `deleted`: those whose outcome, or
-    whose attempts without one, are gone: an outcome that says nothing stands in their place."""
+    `replaced`: planned trials whose outcome, or attempts without one, were changed or deleted: an outcome that
+    says nothing stands in their place."""
 
     outcomes: tuple[Outcome, ...]
     lost: tuple[LostAttempt, ...]
-    changed: Mapping[str, str] = field(default_factory=dict[str, str])
-    deleted: Mapping[str, str] = field(default_factory=dict[str, str])
+    replaced: frozenset[str] = frozenset()
 
 
 def read_frame(store: Store, campaign: str) -> Frame:
     """Raises `OperatorError` when there is no such campaign or a record is not of this version."""
-    key = keys.plan(campaign)
     journal = read_journal(store, campaign)  # before the records that it names
+    reads = check_reads(store, campaign, journal)
+    store = cast("Store", reads)
+    key = keys.plan(campaign)
     raw = store.get(key)
     listed = raw is None and is_listed(store, key)
     stored = parse_with_bytes(store, key, raw, Plan, listed=listed, over_s=WHILE_READING_S)
@@ -140,9 +148,10 @@ def read_frame(store: Store, campaign: str) -> Frame:
     plan, raw = stored
     directives = Ledger(store, campaign).directives
     amendments, decisions = directives.amendments(), directives.decisions()
+    plan_sha256 = sha256(raw)
     return Frame(
         plan=plan,
-        plan_sha256=sha256(raw),
+        plan_sha256=plan_sha256,
         reps=effective_reps(plan, amendments, decisions),
         amendments=amendments,
         halts=directives.halts(),
@@ -152,22 +161,25 @@ def read_frame(store: Store, campaign: str) -> Frame:
         decisions=decisions,
         quarantine=tuple(record for _, record in _records(store, Quarantine, keys.quarantines(campaign))),
         journal=journal,
-        tampered=campaign_faults(store, campaign, journal, sha256(raw)),
+        faults={**journal.faults, **journal.of_other_plan(plan_sha256), **reads.find_faults()},
     )
 
 
 def read_ledger(store: Store, campaign: str) -> CampaignRecords:
     """All records of a campaign. Raises as `read_frame`."""
     frame = read_frame(store, campaign)
-    stored, changed = _outcomes(store, frame)
-    deleted = _deleted(store, frame, stored)
-    instead = _in_place_of(frame, deleted)
-    unplanned = deleted.keys() - {outcome.trial.id for outcome in instead}
-    frame = replace(frame, tampered=(*frame.tampered, *(deleted[trial] for trial in sorted(unplanned))))
-    outcomes = tuple(sorted((*stored, *instead), key=_launch_order))
-    finished = len(outcomes) >= frame.planned
-    lost = tuple(_lost(store, frame, stored, changed, unfinished=not finished))
-    return CampaignRecords(**few_of(frame), outcomes=outcomes, lost=lost, changed=changed, deleted=deleted)
+    reads = check_reads(store, campaign, frame.journal)
+    stored, faults = _outcomes(reads, frame)
+    finished = len(stored) >= frame.planned
+    lost = tuple(_lost(reads, stored, unfinished=not finished))
+    faults |= reads.find_faults()
+    if not frame.journal.plans and not frame.journal.faults and any(outcome.plan for outcome in stored):
+        faults |= describe_fault(f"{campaign}/journal/1.json", "deleted")
+    instead = _in_place_of(frame, by_trial(faults).keys() - {outcome.trial.id for outcome in stored})
+    outcomes = sorted((*stored, *instead), key=lambda outcome: (outcome.trial.block, outcome.trial.position))
+    few = few_of(frame) | {"faults": {**frame.faults, **faults}}
+    replaced = frozenset(outcome.trial.id for outcome in instead)
+    return CampaignRecords(**few, outcomes=tuple(outcomes), lost=lost, replaced=replaced)
 
 
 def few_of(frame: Frame) -> dict[str, Any]:
@@ -182,21 +194,18 @@ def record_look(store: Store, frame: Frame, *, terminal: int, complete_blocks: i
     )
 
 
-def _launch_order(outcome: Outcome) -> tuple[int, int]:
-    return outcome.trial.block, outcome.trial.position
-
-
-def _outcomes(store: Store, frame: Frame) -> tuple[list[Outcome], dict[str, str]]:
-    """The outcomes, and those that are not what was written of this plan: trial -> what is wrong."""
-    campaign = frame.plan.campaign
+def _outcomes(reads: CheckedReads, frame: Frame) -> tuple[list[Outcome], dict[str, str]]:
+    """The outcomes that are as they were written, and what is wrong with others."""
+    store, campaign = cast("Store", reads), reads.campaign
     listed = [entry.key for entry in store.list(keys.outcomes(campaign)) if entry.key.endswith(".json")]
+    values = list(store.get_many(listed))
+    faults = reads.find_faults()
     found: dict[tuple[str, str, int], Outcome] = {}
-    changed: dict[str, str] = {}
-    for key, raw in store.get_many(listed):
-        parsed_outcome = parse_with_bytes(store, key, raw, Outcome, listed=True, over_s=WHILE_READING_S)
-        if parsed_outcome is None:
+    for key, raw in values:
+        name = key.removeprefix(f"{campaign}/")
+        outcome = None if name in faults else parsed(store, Outcome, key, raw, listed=True)
+        if outcome is None:
             continue
-        outcome, stored = parsed_outcome
         trial = outcome.trial
         twin = found.setdefault((trial.task, trial.condition, trial.rep), outcome)
         if key != keys.outcome(campaign, trial.id) or twin is not outcome:
@@ -205,53 +214,33 @@ def _outcomes(store: Store, frame: Frame) -> tuple[list[Outcome], dict[str, str]
                 where=f"{store.url}/{key}",
                 hint="a copied or renamed record would be counted twice: remove it",
             )
-        written = frame.journal.records.get(keys.outcome_name(trial.id))
-        fault = describe_change(store, key, stored, written) or _other_plan(frame, outcome)
-        if fault is not None:
-            changed[trial.id] = fault
-    return list(found.values()), changed
+        if outcome.plan not in (None, frame.plan_sha256):
+            faults[name] = f"{keys.PLAN} is not the plan that {name} names"
+    return list(found.values()), faults
 
 
-def _other_plan(frame: Frame, outcome: Outcome) -> str | None:
-    if outcome.plan in (None, frame.plan_sha256) and frame.journal.plans <= {frame.plan_sha256}:
-        return None
-    return "campaign.json is not the plan that the trial ran under"
-
-
-def _deleted(store: Store, frame: Frame, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Trials whose outcome was deleted, and those without one whose attempts were: trial -> what is missing. They
-    must not be taken for trials that never ran."""
-    over = {outcome.trial.id for outcome in outcomes}
-    names = {keys.outcome_name(trial): trial for trial in frame.journal.outcome_ids - over}
-    names |= {name: trial for name, trial in frame.journal.intents.items() if trial not in over}
-    gone = find_changed(store, frame.plan.campaign, frame.journal, names)
-    return {names[name]: fault for name, fault in gone.items()}
-
-
-def _in_place_of(frame: Frame, deleted: Collection[str]) -> tuple[Outcome, ...]:
+def _in_place_of(frame: Frame, missing: Collection[str]) -> tuple[Outcome, ...]:
     """Outcomes of planned trials that say nothing."""
     lost = LossClass.QUARANTINED
-    missing = (trial for trial in (trials(frame.plan, frame.reps) if deleted else ()) if trial.id in deleted)
-    return tuple(Outcome(trial=one.record(), attempts=1, abandoned=lost, losses=(lost,)) for one in missing)
+    wanted = (trial for trial in (trials(frame.plan, frame.reps) if missing else ()) if trial.id in missing)
+    return tuple(Outcome(trial=one.record(), attempts=1, abandoned=lost, losses=(lost,)) for one in wanted)
 
 
-def _lost(
-    store: Store, frame: Frame, outcomes: Sequence[Outcome], changed: dict[str, str], *, unfinished: bool
-) -> Iterator[LostAttempt]:
-    """Every lost attempt: of terminal trials as their outcome folds them, of the others as their ends say. Adds to
-    `changed` where the records of a terminal trial's attempt are not those that its outcome names."""
-    campaign = frame.plan.campaign
-    folded = [(o.trial.id, number, loss) for o in outcomes for number, loss in enumerate(o.losses, start=1)]
-    over = {outcome.trial.id: outcome for outcome in outcomes}
-    open_ends = list(_open_ends(store, campaign, set(over))) if unfinished else []
+def _lost(reads: CheckedReads, outcomes: Sequence[Outcome], *, unfinished: bool) -> Iterator[LostAttempt]:
+    """Every lost attempt: of terminal trials as their outcome folds them, of the others as their ends say."""
+    store, campaign = cast("Store", reads), reads.campaign
+    folded = [
+        (outcome.trial.id, number, loss)
+        for outcome in outcomes
+        for number, loss in enumerate(outcome.losses, start=1)
+    ]
+    open_ends = list(_open_ends(store, campaign, {o.trial.id for o in outcomes})) if unfinished else []
     folded += [(end.trial, end.attempt, end.loss.loss) for end in open_ends if end.loss is not None]
     records = AttemptRecords(store, campaign, [(trial, number) for trial, number, _ in folded])
     for trial, number, loss in folded:
         end = records.one(End, trial, number, "end.json", listed=True)
         start = records.one(Start, trial, number, "start.json")
-        fault = records.difference(frame.journal, over.get(trial), trial, number, end)
-        if fault is not None:
-            changed.setdefault(trial, fault)
+        expect_of(reads, end)
         yield LostAttempt(
             trial,
             number,
@@ -261,6 +250,13 @@ def _lost(
             end.at - start.at if end and start else None,
             run_of(start, end, score_only=records.score_only(trial, number)),
         )
+
+
+def expect_of(reads: CheckedReads, end: End | None) -> None:
+    """What an end says of the other records of its attempt."""
+    if end is not None:
+        for name, digest in (("start.json", end.start), ("patch.json", end.patch)):
+            reads.expect(f"{reads.campaign}/attempts/{end.trial}/{end.attempt}/{name}", digest)
 
 
 def run_of(start: Start | None, end: End | None, *, score_only: bool = False) -> AttemptRun:
@@ -315,26 +311,6 @@ class AttemptRecords:
         """`listed`: an outcome or a listing says that it is there."""
         key = self._key(trial, number, name)
         return parsed(self._store, model, key, self._raw.get(key), listed=listed)
-
-    def difference(
-        self, journal: StoredJournal, outcome: Outcome | None, trial: str, number: int, end: End | None
-    ) -> str | None:
-        """What outcome, end and journal say against the bytes of end, start and intent; None when they agree, or
-        do not say. `outcome`: the trial's; None while it has none."""
-        ends = () if outcome is None else outcome.ends
-        named = {
-            "end.json": ends[number - 1] if number <= len(ends) else None,
-            "start.json": None if end is None else end.start,
-            "intent.json": journal.records.get(keys.below(trial, number, "intent.json")),
-        }
-        names: tuple[keys.AttemptFile, ...] = ("end.json", "start.json", "intent.json")
-        changes = (
-            describe_change(
-                self._store, self._key(trial, number, name), self.raw(trial, number, name), named[name]
-            )
-            for name in names
-        )
-        return next((change for change in changes if change is not None), None)
 
     def patched(self, trial: str, number: int) -> bool:
         """Whether its patch was there in time: one that came after the next intent is not what that one scores."""

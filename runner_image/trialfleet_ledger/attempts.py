@@ -95,6 +95,7 @@ class Attempts:
     def _ended(self, attempt: StoredAttempt, end: End, raw: bytes) -> StoredAttempt:
         """A patch counts only if the runner wrote the loss itself: that loss comes after the patch."""
         intent, bundle = attempt.intent, end.bundle is not None
+        self._records.journal.note(self._key(intent.trial, intent.attempt, "end.json"), raw)
         by_runner = end.loss is not None and end.by == "runner"
         return replace(
             attempt,

@@ -166,5 +166,4 @@ def _outcome(trial: Trial, chain: Chain, now: TrialProgress) -> Outcome:
         bundle=last.bundle if measured else None,
         bundle_sha256=last.end.bundle if measured and last.end is not None else None,
         losses=tuple(lost.loss for lost in now.losses),
-        ends=tuple(attempt.end_sha256 for attempt in chain if attempt.end_sha256 is not None),
     )

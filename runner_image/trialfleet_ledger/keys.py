@@ -10,7 +10,11 @@ AttemptFile = Literal["intent.json", "start.json", "live.log.zst", "patch.json",
 Kind = Literal["epochs", "amendments", "halts", "looks", "decisions", "journal"]
 
 _ATTEMPT = re.compile(r"attempts/([a-z2-7]{26})/([1-9][0-9]*)/([a-z.]+)")
+_OF_TRIAL = re.compile(r"(?:attempts/([a-z2-7]{26})/.+|(?:outcomes|quarantine)/([a-z2-7]{26})[./].+)")
 _QUARANTINE = re.compile(r"quarantine/([a-z2-7]{26})/([1-9][0-9]*)\.json")
+
+
+PLAN = "campaign.json"
 
 
 class AttemptKey(NamedTuple):
@@ -20,7 +24,7 @@ class AttemptKey(NamedTuple):
 
 
 def plan(campaign: str) -> str:
-    return f"{campaign}/campaign.json"
+    return f"{campaign}/{PLAN}"
 
 
 def is_plan(key: str) -> bool:
@@ -50,12 +54,7 @@ def below(trial: str, attempt: int, name: AttemptFile) -> str:
 
 def parse_attempt(campaign: str, key: str) -> AttemptKey | None:
     """The parts of an attempt's key; None for anything else that somebody put there."""
-    return parse_attempt_name(key.removeprefix(f"{campaign}/"))
-
-
-def parse_attempt_name(name: str) -> AttemptKey | None:
-    """The same of a key below the campaign."""
-    match = _ATTEMPT.fullmatch(name)
+    match = _ATTEMPT.fullmatch(key.removeprefix(f"{campaign}/"))
     return AttemptKey(match[1], int(match[2]), match[3]) if match else None
 
 
@@ -66,10 +65,6 @@ def grants(campaign: str, trial: str, attempt: int, again: str = "") -> str:
 
 def all_grants(campaign: str) -> str:
     return f"{campaign}/grants/"
-
-
-def is_grants(campaign: str, key: str) -> bool:
-    return key.startswith(all_grants(campaign))
 
 
 def trial_of_grants(key: str) -> str:
@@ -89,21 +84,6 @@ def outcome(campaign: str, trial: str) -> str:
     return f"{campaign}/outcomes/{trial}.json"
 
 
-def outcome_name(trial: str) -> str:
-    """An outcome's key below the campaign."""
-    return f"outcomes/{trial}.json"
-
-
-def trial_of_outcome(name: str) -> str | None:
-    """The trial of an outcome's key below the campaign; None for any other key.
-
-    >>> trial_of_outcome("outcomes/abc.json"), trial_of_outcome("looks/1.json")
-    ('abc', None)
-    """
-    folder, _, file = name.partition("/")
-    return file.removesuffix(".json") if folder == "outcomes" else None
-
-
 def quarantine(campaign: str, trial: str, attempt: int) -> str:
     return f"{campaign}/quarantine/{trial}/{attempt}.json"
 
@@ -120,6 +100,16 @@ def parse_quarantine(campaign: str, key: str) -> tuple[str, int] | None:
     """
     match = _QUARANTINE.fullmatch(key.removeprefix(f"{campaign}/"))
     return (match[1], int(match[2])) if match else None
+
+
+def trial_of(name: str) -> str | None:
+    """The trial that a record (its key below the campaign) is about; None: about the whole campaign.
+
+    >>> trial_of(f"outcomes/{'a' * 26}.json"), trial_of("looks/1.json")
+    ('aaaaaaaaaaaaaaaaaaaaaaaaaa', None)
+    """
+    match = _OF_TRIAL.fullmatch(name)
+    return None if match is None else match[1] or match[2]
 
 
 def cancel(campaign: str, *, now: bool = False) -> str:

@@ -1,11 +1,8 @@
-"""Reads a campaign's journal, and what it says against the records that the store holds.
-
-Read it before the records that it names: they were written before it.
-"""
+"""Compares the records that a campaign's store holds with what its journal says was written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,102 +10,144 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.journal import JournalEntry
-from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, require_digest, settle_value
-from trialfleet_ledger.stored_records import parse_with_bytes
+from trialfleet_ledger.stored_records import parse_record
+from trialfleet_ledger.thread_pools import open_pool
 
-PLAN = "campaign.json"
-_OF_TRIALS = ("attempts/", "outcomes/")
+THREADS = 16  # that read again what differs
 
 
 @dataclass(frozen=True)
 class StoredJournal:
-    """`records`: key below the campaign -> SHA-256 of the bytes that were written. `faults`: one sentence about
-    each entry that was changed or deleted. `plans`: the plans that the entries name."""
+    """`records`: name (key below the campaign) -> SHA-256 of the bytes that were written; `faults`: name of an
+    entry that was changed or deleted -> one sentence; `plans`: the plans that the entries name."""
 
     records: Mapping[str, str] = field(default_factory=dict[str, str])
-    faults: tuple[str, ...] = ()
+    faults: Mapping[str, str] = field(default_factory=dict[str, str])
     plans: frozenset[str] = frozenset()
 
-    @property
-    def outcome_ids(self) -> frozenset[str]:
-        """Trials whose outcome it names."""
-        return frozenset(filter(None, map(keys.trial_of_outcome, self.records)))
+    def of_other_plan(self, plan_sha256: str) -> dict[str, str]:
+        """The fault of the plan, if entries name another. `plan_sha256`: of the bytes of `campaign.json`."""
+        return {} if self.plans <= {plan_sha256} else describe_fault(f"/{keys.PLAN}", "changed")
 
-    @property
-    def intents(self) -> dict[str, str]:
-        """The intents that it names: key below the campaign -> trial."""
-        parsed = ((name, keys.parse_attempt_name(name)) for name in self.records)
-        return {name: key.trial for name, key in parsed if key is not None and key.name == "intent.json"}
+    def names_below(self, folder: str) -> dict[str, str]:
+        """Records of trials in this folder, by name: the trial."""
+        named = ((name, keys.trial_of(name)) for name in self.records if name.startswith(folder))
+        return {name: trial for name, trial in named if trial is not None}
 
 
 def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S) -> StoredJournal:
-    """Raises `StoreError` if the store's answers do not agree."""
+    """Read it before the records that it names: they were written before it. What two entries say differently, the
+    first says right. Raises `StoreError` if the store's answers do not agree."""
     listed = (keys.number_of(entry.key) for entry in store.list(keys.folder(campaign, "journal")))
     wanted = [keys.numbered(campaign, "journal", n) for n in range(1, max(listed, default=0) + 1)]
     values = dict(store.get_many(wanted))
     records: dict[str, str] = {}
-    faults: list[str] = []
+    faults: dict[str, str] = {}
     plans: set[str] = set()
-    previous: str | None = None
     for key in wanted:
-        found = _entry(store, key, values.get(key), over_s)
-        if isinstance(found, str):
-            faults.append(found)
-            previous = None
+        try:
+            entry = parse_record(store, key, values.get(key), JournalEntry, listed=True, over_s=over_s)
+        except OperatorError:
+            faults |= describe_fault(key, "changed")
             continue
-        entry, raw = found
-        if previous is not None and entry.previous != previous:
-            faults.append(f"journal/{entry.number}.json or the entry before it was changed after it was written")
-        previous = sha256(raw)
-        records |= entry.records
+        if entry is None:
+            faults |= describe_fault(key, "deleted")
+            continue
+        records = entry.records | records
         plans |= set() if entry.plan is None else {entry.plan}
-    return StoredJournal(records, tuple(faults), frozenset(plans))
+    return StoredJournal(records, faults, frozenset(plans))
 
 
-def _entry(store: Store, key: str, raw: bytes | None, over_s: float) -> tuple[JournalEntry, bytes] | str:
-    """The entry with its bytes; or what is wrong. An absent one has a successor, so it was written."""
+@dataclass(frozen=True)
+class CheckedReads:
+    """A campaign's store, read through: remembers what differs from what was written. It only reads."""
+
+    store: Store
+    campaign: str
+    written: dict[str, str]  # key -> SHA-256
+    read: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    def now(self) -> float:
+        return self.store.now()
+
+    def get(self, key: str) -> bytes | None:
+        raw = self.store.get(key)
+        self._remember(key, raw)
+        return raw
+
+    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+        for key, raw in self.store.get_many(keys):
+            self._remember(key, raw)
+            yield key, raw
+
+    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
+        yield from self.store.reread(key, over_s)
+
+    def list(self, prefix: str) -> Iterator[ListedKey]:
+        seen: set[str] = set()
+        for entry in self.store.list(prefix):
+            seen.add(entry.key)
+            yield entry
+        for key in self.written.keys() - seen - self.read.keys():
+            if key.startswith(prefix):
+                self.read[key] = None
+
+    def expect(self, key: str, digest: str | None) -> None:
+        """Another record says with what bytes this one was written; None: it does not say."""
+        if digest is not None:
+            self.written.setdefault(key, digest)
+
+    def find_faults(self, *, over_s: float = WHILE_READING_S) -> dict[str, str]:
+        """One sentence about each record that was read or listed and is not as it was written, by its name. What
+        differs is read again first. Raises `StoreError` if the store's answers do not agree."""
+        differing = [key for key, digest in self.read.items() if self.written.get(key, digest) != digest]
+        faults: dict[str, str] = {}
+        with open_pool(THREADS) as pool:
+            for fault in pool.map(partial(self._settle, over_s=over_s), sorted(differing)):
+                faults |= fault
+        return faults
+
+    def _settle(self, key: str, *, over_s: float) -> dict[str, str]:
+        try:
+            settle_value(
+                self.store, key, self.store.get(key), partial(require_digest, self.written[key]), over_s=over_s
+            )
+        except WrongValue as error:
+            return describe_fault(key, "deleted" if error.value is None else "changed")
+        return {}
+
+    def _remember(self, key: str, raw: bytes | None) -> None:
+        if key.endswith(".json"):
+            self.read[key] = None if raw is None else sha256(raw)
+
+
+def check_reads(store: Store, campaign: str, journal: StoredJournal) -> CheckedReads:
+    """`store`, with what the journal says of its records."""
+    return CheckedReads(store, campaign, {f"{campaign}/{name}": one for name, one in journal.records.items()})
+
+
+def by_trial(faults: Mapping[str, str]) -> dict[str, str]:
+    """Trial -> the sentence about one of its records, its outcome before those of its attempts."""
+    trials: dict[str, str] = {}
+    for name, fault in sorted(faults.items(), reverse=True):
+        trial = keys.trial_of(name)
+        if trial is not None:
+            trials.setdefault(trial, fault)
+    return trials
+
+
+def of_campaign(faults: Mapping[str, str]) -> tuple[str, ...]:
+    """The sentences about records that are not of one trial."""
+    return tuple(fault for name, fault in sorted(faults.items()) if keys.trial_of(name) is None)
+
+
+def describe_fault(key: str, what: str) -> dict[str, str]:
+    """`what`: was changed, or deleted."""
     name = key.partition("/")[2]
-    try:
-        found = parse_with_bytes(store, key, raw, JournalEntry, listed=True, over_s=over_s)
-    except OperatorError:
-        return f"{name} was changed after it was written"
-    return f"{name} was deleted after it was written" if found is None else found
-
-
-def describe_change(
-    store: Store, key: str, raw: bytes | None, expected: str | None, *, over_s: float = WHILE_READING_S
-) -> str | None:
-    """What is wrong with a record whose bytes had the SHA-256 `expected` when it was written (None: nothing says).
-    `raw`: what was read; bytes that differ are read again. None: nothing is. Raises `StoreError` if the store's
-    answers do not agree."""
-    if expected is None:
-        return None
-    try:
-        settle_value(store, key, raw, partial(require_digest, expected), over_s=over_s)
-    except WrongValue as error:
-        what = "deleted" if error.value is None else "changed"
-        return f"{key.partition('/')[2]} was {what} after it was written"
-    return None
-
-
-def find_changed(
-    store: Store, campaign: str, journal: StoredJournal, names: Iterable[str], *, over_s: float = WHILE_READING_S
-) -> dict[str, str]:
-    """Which of these records (keys below the campaign) the store no longer holds as they were written: a sentence
-    about each, by its name. Those that no entry names are left out. Raises as `describe_change`."""
-    named = {f"{campaign}/{name}": journal.records[name] for name in names if name in journal.records}
-    changes = (
-        (key.partition("/")[2], describe_change(store, key, raw, named[key], over_s=over_s))
-        for key, raw in store.get_many(sorted(named))
-    )
-    return {name: change for name, change in changes if change is not None}
-
-
-def campaign_faults(store: Store, campaign: str, journal: StoredJournal, plan_sha256: str) -> tuple[str, ...]:
-    """What was changed or deleted of a campaign's records, but for those of single trials. `plan_sha256`: of the
-    bytes of `campaign.json`."""
-    few = [name for name in journal.records if name != PLAN and not name.startswith(_OF_TRIALS)]
-    changed = find_changed(store, campaign, journal, few)
-    plan = () if journal.plans <= {plan_sha256} else (f"{PLAN} was changed after it was written",)
-    return (*plan, *journal.faults, *(changed[name] for name in sorted(changed)))
+    return {name: f"{name} was {what} after it was written"}

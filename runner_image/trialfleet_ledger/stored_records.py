@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json
@@ -28,6 +29,15 @@ def new_nonce() -> str:
     return secrets.token_hex(16)
 
 
+def _whole(raw: bytes | None) -> bytes | None:
+    """Raises `WrongValue` if it is no JSON."""
+    try:
+        from_json(raw or b"null")
+    except ValueError:
+        raise WrongValue("it is no JSON") from None
+    return raw
+
+
 @dataclass(frozen=True)
 class RecordStore:
     """Creates and reads the records of one campaign. Threads may share it. Every method raises `StoreError` when
@@ -40,7 +50,15 @@ class RecordStore:
 
     @cached_property
     def journal(self) -> Journal:
-        return Journal(self.store, self.campaign, self.clock)
+        return Journal(self.store, self.campaign, self._plan_bytes, self.clock)
+
+    def _plan_bytes(self) -> bytes | None:
+        """None: there is no plan, or none that is whole."""
+        key = keys.plan(self.campaign)
+        try:
+            return settle_value(self.store, key, self.store.get(key), _whole)
+        except WrongValue:
+            return None
 
     def create(self, step: str, key: str, record: Record) -> bool:
         """Create-if-absent; what this writes, the journal's next entry names."""

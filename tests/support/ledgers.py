@@ -140,29 +140,28 @@ def write(
         end = fate(trial)
         if end is not None:
             write_trial(store, frozen, trial, end)
-    write_journal(store, frozen)
     return store
 
 
 def write_journal(store: DirectoryStore, frozen: Plan) -> None:
-    """The journal's entry about everything that the store holds."""
+    """The journal's entry about what controllers write or read."""
     ledger = Ledger(store, frozen.campaign)
     for entry in store.list(f"{frozen.campaign}/"):
-        if entry.key.endswith(("intent.json", "end.json")) or "/outcomes/" in entry.key:
+        if entry.key.endswith(("campaign.json", "intent.json", "end.json")) or "/outcomes/" in entry.key:
             ledger.journal.note(entry.key, (store.root / entry.key).read_bytes())
     ledger.journal.flush()
 
 
-def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -> None:
-    """Start, patch, bundle, end of every attempt, and the outcome."""
-    ends = tuple(
-        write_loss(store, frozen.campaign, trial, number, loss) for number, loss in enumerate(fate.losses, start=1)
-    )
+def write_trial(
+    store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate, *, named_plan: str | None = None
+) -> None:
+    """Start, patch, bundle, end of every attempt, and the outcome. `named_plan`: the plan that the outcome names."""
+    for number, loss in enumerate(fate.losses, start=1):
+        write_loss(store, frozen.campaign, trial, number, loss)
     losses = tuple(loss.loss for loss in fate.losses)
-    plan = sha256(canonical_json(frozen))
     if fate.verdict is None:
         abandoned = Outcome(
-            plan=plan, trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses, ends=ends
+            plan=named_plan, trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses
         )
         _outcome(store, frozen, abandoned)
         return
@@ -190,14 +189,13 @@ def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -
     )
     put(store, f"{frozen.campaign}/{folder}/end.json", end)
     measured = Outcome(
-        plan=plan,
+        plan=named_plan,
         trial=trial,
         attempts=attempt,
         scored=scored,
         bundle=f"{folder}/bundle.tar.zst",
         bundle_sha256=named,
         losses=losses,
-        ends=(*ends, sha256(canonical_json(end))),
     )
     _outcome(store, frozen, measured)
 
@@ -224,17 +222,16 @@ def write_loss(
     patched: bool = False,
     by: Literal["runner", "controller"] = "controller",
     score_only: bool = False,
-) -> str:
-    """One lost attempt; `patched`: it left a patch.json. The SHA-256 of its end."""
+) -> None:
+    """One lost attempt; `patched`: it left a patch.json."""
     folder = f"{campaign}/attempts/{trial.id}/{attempt}"
     start = _start(store, campaign, trial, attempt) if loss.agent_started else None
-    if patched:
-        patch = records.patch(trial=trial.id, attempt=attempt, at=NOW + 20)
+    patch = records.patch(trial=trial.id, attempt=attempt, at=NOW + 20) if patched else None
+    if patch is not None:
         put(store, f"{folder}/patch.json", patch)
     _intent(store, campaign, trial, attempt, score_only=score_only)
     end = records.end(loss, trial=trial.id, attempt=attempt, at=NOW + 30, by=by, start=start)
     put(store, f"{folder}/end.json", end)
-    return sha256(canonical_json(end))
 
 
 def _intent(store: DirectoryStore, campaign: str, trial: Trial, attempt: int, *, score_only: bool = False) -> None:

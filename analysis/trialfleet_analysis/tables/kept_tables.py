@@ -37,7 +37,7 @@ from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 
-_FEW = re.compile(r"campaign\.json|(amendments|halts|quarantine|journal)/.*")
+_FEW = re.compile(r"campaign\.json|(amendments|halts|quarantine)/.*")
 _OUTCOMES = "outcomes/"
 
 

@@ -82,7 +82,7 @@ def open_campaign(
     # A fresh witness: what the check of the kept tables saw may be older than what is read now.
     witness = ReadDigests(store, campaign)
     made = _from_records(witness, campaign, verify=verify)
-    if verify and made.unplanned == () and not made.interim:
+    if verify and made.unplanned == () and not made.interim and not made.frame.faults:
         with suppress(StoreError, OperatorError):
             sealed = keep(store, made.frame, witness.sources(), made.trials, made.attempts)
             return replace(made, sealed=sealed)

@@ -105,13 +105,12 @@ def _cost(made: Plan, planned: PlannedReps, store: Store, campaign: str) -> Cost
     from trialfleet_controller.status.outcomes import read_outcomes
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_ledger.ledger import Ledger
-    from trialfleet_ledger.stored_journal import StoredJournal
 
     models = {(agent.kind, agent.model) for agent in Ledger(store, campaign).plan().agent_specs}
     for agent in made.agent_specs:
         if (agent.kind, agent.model) not in models:
             click.echo(f"warning: {campaign} did not run {agent.kind} with {agent.model}", err=True)
-    found = estimate(made.cell_names, planned, costs(read_outcomes(store, campaign, StoredJournal())[0]))
+    found = estimate(made.cell_names, planned, costs(read_outcomes(store, campaign)))
     if found is None:
         raise OperatorError(
             f"no trial of {campaign} has a known cost",

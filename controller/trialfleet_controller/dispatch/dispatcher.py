@@ -22,7 +22,7 @@ from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.epochs import Driver
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
 from trialfleet_controller.dispatch.io_pool import IoPool, PeriodicTask
-from trialfleet_controller.dispatch.journal_check import note_outcomes, open_journal
+from trialfleet_controller.dispatch.journal_check import check_ledger, note_outcomes
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned, told
 from trialfleet_controller.dispatch.rate_limit import RateLimit
@@ -153,14 +153,15 @@ class Dispatcher:
 
     def _recover(self) -> None:
         """Take up what earlier controllers left."""
-        survey, tampered, journal = open_journal(self._ledger)
-        for sentence in tampered.sentences():
+        checked = check_ledger(self._ledger)
+        survey = checked.listing
+        for sentence in checked.sentences():
             self._tell(sentence)
         mine = {trial.id: trial for trial in self._trials}
         done = [trial for trial in self._trials if trial.id in survey.done]
-        begun = [mine[trial] for trial in survey.open if trial in mine and trial not in tampered.trials]
-        note_outcomes(self._ledger, journal, [trial.id for trial in done])
-        self._table.resume([*done, *(mine[trial] for trial in tampered.trials if trial in mine)], begun)
+        begun = [mine[trial] for trial in survey.open if trial in mine and trial not in checked.tampered]
+        note_outcomes(self._ledger, checked.journal, [trial.id for trial in done])
+        self._table.resume([*done, *(mine[trial] for trial in checked.tampered if trial in mine)], begun)
         self._follow(self._stop_conditions.read())
         self._follow_looks(self._looks.read())
         self._recovery.begin(done, begun)

@@ -4,61 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger, LedgerListing
+from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S
-from trialfleet_ledger.stored_journal import PLAN, StoredJournal, campaign_faults, find_changed, read_journal
+from trialfleet_ledger.stored_journal import StoredJournal, by_trial, check_reads, of_campaign, read_journal
 
 SHOWN = 5
-RESTORE = "restore them from a copy or from the store's versions"
+RESTORE = "restore what was written, from a copy or from the store's versions"
 
 
 @dataclass(frozen=True)
-class TamperedRecords:
-    """`trials`: trials without an outcome, records of which were changed or deleted, and what; `faults`: of the
-    campaign's other records."""
+class CheckedLedger:
+    """What is in the store, and what is wrong with it. `tampered`: trials without an outcome whose records were
+    changed or deleted, and which; `faults`: of the campaign's other records."""
 
-    trials: Mapping[str, str]
+    listing: LedgerListing
+    journal: StoredJournal
+    tampered: Mapping[str, str]
     faults: tuple[str, ...]
 
     def sentences(self) -> list[str]:
         """For the operator."""
-        few = [*self.faults, *self.trials.values()]
+        few = [*self.faults, *self.tampered.values()]
         rest = [] if len(few) <= SHOWN else [f"… and {len(few) - SHOWN} more"]
-        held = f": {len(self.trials)} trials do not run again" if self.trials else ""
+        held = f": {len(self.tampered)} trials do not run again" if self.tampered else ""
         return [f"tampered{held}; {RESTORE}:", *few[:SHOWN], *rest] if few else []
 
 
-def check_records(ledger: Ledger, survey: LedgerListing, journal: StoredJournal) -> TamperedRecords:
-    """Compare trials that would run with what was written of them. `journal`: read before `survey`. Raises
+def check_ledger(ledger: Ledger) -> CheckedLedger:
+    """Read the journal, then list the records, and compare those that decide which trials run. Raises
     `OperatorError` when the plan is not the one that the records name."""
     store, campaign = ledger.store, ledger.campaign
-    faults = campaign_faults(store, campaign, journal, ledger.journal.plan_sha256() or "")
-    if any(fault.startswith(PLAN) for fault in faults):
+    journal = read_journal(store, campaign, over_s=BEFORE_A_RECORD_S)
+    if journal.of_other_plan(ledger.journal.plan_sha256() or ""):
         raise OperatorError(
             "campaign.json was changed after the campaign began: its records name another plan",
             where=f"{store.url}/{keys.plan(campaign)}",
-            hint=f"{RESTORE.replace('them', 'it')}; nothing starts until then",
+            hint=f"{RESTORE}; nothing starts until then",
         )
-    lost = {keys.outcome_name(trial): trial for trial in journal.outcome_ids - survey.done}
-    of = lost | {name: trial for name, trial in journal.intents.items() if trial not in survey.done}
-    changed = find_changed(store, campaign, journal, of, over_s=BEFORE_A_RECORD_S)
-    return TamperedRecords({of[name]: fault for name, fault in sorted(changed.items())}, faults)
+    reads = check_reads(store, campaign, journal)
+    checked = Ledger(cast("Store", reads), campaign)
+    listing = checked.survey()
+    _read_directives(checked)
+    begun = [name for name, trial in journal.names_below("attempts/").items() if trial not in listing.done]
+    for _ in reads.get_many([f"{campaign}/{name}" for name in begun]):
+        pass
+    faults = reads.find_faults(over_s=BEFORE_A_RECORD_S)
+    tampered = {trial: fault for trial, fault in by_trial(faults).items() if trial not in listing.done}
+    return CheckedLedger(listing, journal, tampered, of_campaign({**journal.faults, **faults}))
+
+
+def _read_directives(ledger: Ledger) -> None:
+    """What is wrong with them is remembered; what they say is read later."""
+    for kind in ("amendments", "halts", "decisions"):
+        for _ in ledger.store.get_many(ledger.numbers(kind)):
+            pass
 
 
 def note_outcomes(ledger: Ledger, journal: StoredJournal, done: Iterable[str]) -> None:
     """Outcomes that a killed controller wrote and did not name."""
-    unnamed = [keys.outcome(ledger.campaign, trial) for trial in sorted(set(done) - journal.outcome_ids)]
+    named = set(journal.names_below("outcomes/").values())
+    unnamed = [keys.outcome(ledger.campaign, trial) for trial in sorted(set(done) - named)]
     for key, raw in ledger.store.get_many(unnamed):
         if raw is not None:
             ledger.journal.note(key, raw)
     ledger.journal.flush()
-
-
-def open_journal(ledger: Ledger) -> tuple[LedgerListing, TamperedRecords, StoredJournal]:
-    """The journal first, then the listing of what it names."""
-    journal = read_journal(ledger.store, ledger.campaign)
-    survey = ledger.survey()
-    return survey, check_records(ledger, survey, journal), journal

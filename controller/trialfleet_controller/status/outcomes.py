@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any, cast
 
 from pydantic_core import from_json
@@ -11,26 +12,14 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
-from trialfleet_ledger.stored_journal import StoredJournal, describe_change, find_changed
 from trialfleet_ledger.stored_records import AbsentError
 
 
-def read_outcomes(store: Store, campaign: str, journal: StoredJournal) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every outcome as it is stored, and a sentence about each that is not as it was written: changed ones are
-    missing data. `journal`: read before this."""
-    listed = [entry.key for entry in store.list(keys.outcomes(campaign))]
-    over = {key.partition("/")[2] for key in listed}
-    gone = [name for name in map(keys.outcome_name, journal.outcome_ids) if name not in over]
-    changes = list(find_changed(store, campaign, journal, gone).values())
-    outcomes: list[dict[str, Any]] = []
-    for key, raw in store.get_many(listed):
-        outcome = settle_json(store, key, raw)
-        if outcome is None:
-            continue
-        change = describe_change(store, key, raw, journal.records.get(key.partition("/")[2]))
-        changes += [] if change is None else [change]
-        outcomes.append(outcome if change is None else _missing(outcome))
-    return outcomes, changes
+def read_outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
+    """Every outcome as it is stored."""
+    found = [entry.key for entry in store.list(keys.outcomes(campaign))]
+    read = [settle_json(store, key, raw) for key, raw in store.get_many(found)]
+    return [outcome for outcome in read if outcome is not None]
 
 
 def settle_json(store: Store, key: str, raw: bytes | None) -> dict[str, Any] | None:
@@ -67,9 +56,14 @@ def without_quarantined(outcome: dict[str, Any], quarantined: set[tuple[str, int
     """A measurement whose bundle was quarantined at any time is missing data, as in the report."""
     if outcome["scored"] is None or (outcome["trial"]["id"], outcome["attempts"]) not in quarantined:
         return outcome
-    return _missing(outcome)
+    return _as_missing(outcome)
 
 
-def _missing(outcome: dict[str, Any]) -> dict[str, Any]:
+def without_tampered(outcomes: Iterable[dict[str, Any]], tampered: Collection[str]) -> list[dict[str, Any]]:
+    """Trials with records that are not as they were written are missing data. `tampered`: their ids."""
+    return [_as_missing(outcome) if outcome["trial"]["id"] in tampered else outcome for outcome in outcomes]
+
+
+def _as_missing(outcome: dict[str, Any]) -> dict[str, Any]:
     lost = LossClass.QUARANTINED.value
     return {**outcome, "scored": None, "abandoned": lost, "losses": [*outcome["losses"], lost]}

@@ -79,11 +79,12 @@ class Patch(AttemptRecord):
 
 
 class End(AttemptRecord):
-    """4. The only commit of an attempt: a verdict or a loss. `start`: the SHA-256 of the start record's bytes;
-    None: who wrote the end knew of no start, and one that appears later says nothing."""
+    """4. The only commit of an attempt: a verdict or a loss. `start`, `patch`: the SHA-256 of those records'
+    bytes; None: the writer of the end knew of none, and one that appears later says nothing."""
 
     by: Literal["runner", "controller"]
     start: Sha256 | None = None
+    patch: Sha256 | None = None
     scored: Scored | None = None
     loss: Loss | None = None
     bundle: Sha256 | None = None

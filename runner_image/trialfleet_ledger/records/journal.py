@@ -11,10 +11,8 @@ from trialfleet_ledger.records.base import BoundRecord, Sha256
 
 class JournalEntry(BoundRecord):
     """`journal/<k>.json`: records that the store had taken before this entry was written. `records`: key below the
-    campaign -> SHA-256 of its bytes; `previous`: the SHA-256 of entry k-1's bytes. Entry *k* exists only after
-    entry *k* - 1, so a missing one was deleted."""
+    campaign -> SHA-256 of its bytes. Entry *k* exists only after entry *k* - 1, so a missing one was deleted."""
 
     number: Annotated[int, Field(ge=1)]
     at: float
-    previous: Sha256 | None = None
     records: dict[str, Sha256] = Field(default_factory=dict)

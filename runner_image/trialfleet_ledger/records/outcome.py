@@ -10,8 +10,7 @@ from trialfleet_ledger.records.verdicts import LossClass, Scored
 
 
 class Outcome(BoundRecord):
-    """5. The fold of a trial's chain, kept: its existence means that the trial is terminal. `ends`: the SHA-256 of
-    each attempt's end, in order."""
+    """5. The fold of a trial's chain, kept: its existence means that the trial is terminal."""
 
     trial: Trial
     attempts: Count
@@ -20,7 +19,6 @@ class Outcome(BoundRecord):
     bundle: str | None = None  # key below the campaign
     bundle_sha256: Sha256 | None = None
     losses: tuple[LossClass, ...] = ()  # of every lost attempt, in order
-    ends: tuple[Sha256, ...] = ()
 
     @model_validator(mode="after")
     def _one_of(self) -> Outcome:

@@ -217,7 +217,7 @@ def unwritten(attempt: Attempt, why: str, state: State) -> End:
     if end is not None and attempt.bundle_stored:
         return end
     if end is not None and end.loss is not None:
-        return commit.end_of(attempt.grants, end.loss, None, start=attempt.start)
+        return commit.end_of(attempt.grants, end.loss, None, start=attempt.start, patch=attempt.patch)
     permanent = state == "misconfigured"
     kind = LossClass.TERMINATED if attempt.stop.is_set() else LossClass.STORE
     if attempt.unsaved:
@@ -229,7 +229,7 @@ def unwritten(attempt: Attempt, why: str, state: State) -> End:
         patched=attempt.patched,
         halt=HaltScope.CAMPAIGN if permanent else HaltScope.NONE,
     )
-    return commit.end_of(attempt.grants, loss, None, start=attempt.start)
+    return commit.end_of(attempt.grants, loss, None, start=attempt.start, patch=attempt.patch)
 
 
 def _when_time_is_up(runner: Runner) -> None:
