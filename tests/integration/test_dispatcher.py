@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ from trialfleet_controller.dispatch.shards import Activity, Answers, Ending, Lea
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_ledger import keys
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Patch, Start
@@ -92,6 +94,42 @@ def test_many_at_once_and_every_trial_once(site: Site) -> None:
     report = live.report()
     assert (report.activity, report.open, report.oldest_open_block) == (Activity.OVER, 0, None)
     assert sum(counts.measured for counts in report.conditions.values()) == 120
+
+
+def test_a_trial_whose_records_were_deleted_is_not_drawn_again(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    assert site.dispatcher(plan).run() is Ending.COMPLETE
+    gone, launches = site.outcomes(plan)[0].trial.id, dict(site.cluster.launches)
+    shutil.rmtree(site.root / CAMPAIGN / "attempts" / gone)
+    shutil.rmtree(site.root / CAMPAIGN / "grants" / gone)
+    (site.root / CAMPAIGN / "outcomes" / f"{gone}.json").unlink()
+    site.dispatcher(plan, epoch=2).run()
+    assert site.cluster.launches == launches
+    assert site.ledger.attempts.outcome(gone) is None
+    assert f"outcomes/{gone}.json was deleted after it was written" in site.told
+
+
+def test_control_a_trial_that_never_began_is_drawn(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    some = trials(plan)[:1]
+    site.dispatcher(plan, trials=some).run()
+    assert site.dispatcher(plan, epoch=2).run() is Ending.COMPLETE
+    assert len(audit(site.root, plan)) == len(trials(plan))
+    assert not any("tampered" in line for line in site.told)
+
+
+def test_nothing_starts_under_a_plan_that_was_edited(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    site.dispatcher(plan, trials=trials(plan)[:1]).run()
+    launches = dict(site.cluster.launches)
+    path = site.root / CAMPAIGN / "campaign.json"
+    edited = path.read_bytes().replace(b'"created":', b'"created": ')
+    assert edited != path.read_bytes()
+    path.write_bytes(edited)
+    with pytest.raises(OperatorError, match=r"campaign\.json was changed") as caught:
+        site.dispatcher(plan, epoch=2).run()
+    assert caught.value.where == f"{site.store.url}/{CAMPAIGN}/campaign.json"
+    assert site.cluster.launches == launches
 
 
 class SilentBackend(ClusterBackend):
