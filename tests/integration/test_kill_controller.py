@@ -39,7 +39,7 @@ STARTING = 300.0  # for a Ray, on a machine that starts several
 GOING = 60.0  # seconds that processes may take to go once their parent is dead, on a machine with much to do
 PATIENCE = ("--grace", "100")  # whatever needs less has not waited for it
 
-STEPS = ["plan", "epoch", "intent", "grants", "launch", "outcome"]
+STEPS = ["plan", "epoch", "intent", "grants", "launch", "outcome", "journal"]
 PLACES = [f"{step}.{when}:1" for step in STEPS for when in ("before", "after")]
 PLACES += ["beat.before:1", "beat.before:2", "finish.before:1", "finish.before:3"]
 PLACES += ["intent.after:3", "launch.after:2", "launch.after:4", "outcome.before:4", "outcome.after:4"]

@@ -155,7 +155,7 @@ def write_journal(store: DirectoryStore, frozen: Plan) -> None:
 def write_trial(
     store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate, *, named_plan: str | None = None
 ) -> None:
-    """Start, patch, bundle, end of every attempt, and the outcome. `named_plan`: the plan that the outcome names."""
+    """Start, patch, bundle, end of every attempt, and the outcome. `named_plan`: the plan that this names."""
     for number, loss in enumerate(fate.losses, start=1):
         write_loss(store, frozen.campaign, trial, number, loss)
     losses = tuple(loss.loss for loss in fate.losses)

@@ -141,7 +141,8 @@ class Dispatcher:
                 self._turn()
             self._read_last_directives()
             self._take_last_look()
-            self._ledger.journal.flush()
+            if self._interrupt.level < 2:  # the next controller names what this one leaves
+                self._ledger.journal.flush()
             self._publish(Activity.OVER)
             return self._ending()
         except CredentialsRefused:
