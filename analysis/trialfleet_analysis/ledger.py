@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from trialfleet_ledger import keys
@@ -177,7 +177,7 @@ def read_ledger(store: Store, campaign: str) -> CampaignRecords:
         faults |= describe_fault(f"{campaign}/journal/1.json", "deleted")
     instead = _in_place_of(frame, by_trial(faults).keys() - {outcome.trial.id for outcome in stored})
     outcomes = sorted((*stored, *instead), key=lambda outcome: (outcome.trial.block, outcome.trial.position))
-    few = few_of(frame) | {"faults": {**frame.faults, **faults}}
+    few = few_of(replace(frame, faults={**frame.faults, **faults}))
     replaced = frozenset(outcome.trial.id for outcome in instead)
     return CampaignRecords(**few, outcomes=tuple(outcomes), lost=lost, replaced=replaced)
 

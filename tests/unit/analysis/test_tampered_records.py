@@ -15,6 +15,8 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import BEFORE_AGENT, MID_RUN, Fate, plan, read
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_controller.status.campaign_status import read_status
+from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.ledger import Ledger
@@ -219,3 +221,15 @@ def test_a_bundle_that_another_result_made_does_not_count(copied: Path) -> None:
     assert missing_of(tables_of(copied))[trial.id] == (
         f"tampered: outcomes/{trial.id}.json was changed after it was written"
     )
+
+
+def test_status_names_what_was_changed_and_counts_it_as_lost(copied: Path) -> None:
+    store = DirectoryStore(copied.parent)
+    untouched = read_status(store, PLAN.campaign)
+    assert untouched.tampered == []
+    edit(copied, OF_TRIALS["outcome"])
+    status = read_status(store, PLAN.campaign)
+    assert status.tampered == [f"{OF_TRIALS['outcome']} was changed after it was written"]
+    counts = [sum(one.measured for one in each.conditions.values()) for each in (untouched, status)]
+    assert counts[0] == counts[1] + 1
+    assert any(line.startswith("tampered: ") for line in lines(status))
