@@ -320,7 +320,7 @@ def test_killed_while_it_writes_what_steers(
     assert code == 0 or "the campaign has 3 reps already" in output, output
     now = records(controller.root, CAMPAIGN)
     assert before.items() <= now.items()
-    assert len(now.keys() - before.keys()) == 1
+    assert len([key for key in now.keys() - before.keys() if "/journal/" not in key]) == 1
     ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
     assert (effective_reps(PLAN, ledger.directives.amendments(), ()), len(ledger.directives.looks())) == (
         2 + (step == "amendment"),
