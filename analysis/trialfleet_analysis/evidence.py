@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar, cast
 
+from pydantic import ValidationError
+
 from trialfleet_analysis.ledger import (
     NOBODY,
     AttemptRecords,
@@ -18,11 +20,11 @@ from trialfleet_analysis.ledger import (
 )
 from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
-from trialfleet_ledger.bundle import BundleError, unpack
-from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.bundle import REDACTED, BundleError, unpack
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
@@ -32,6 +34,7 @@ from trialfleet_ledger.stored_journal import CheckedReads, by_trial, check_reads
 from trialfleet_ledger.thread_pools import open_pool
 
 QUARANTINED = "quarantined: "  # begins the fault that a quarantine record explains
+SCORED = "scored.json"  # the bundle's member with its result
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
 R = TypeVar("R", bound=Record)
@@ -231,12 +234,15 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
     if bundle is None:
         return _refused(outcome, "its bundle is missing")
     try:
-        manifest = unpack(bundle, outcome.bundle_sha256).manifest
+        opened = unpack(bundle, outcome.bundle_sha256)
     except BundleError as error:
         return _refused(outcome, str(error))
+    manifest = opened.manifest
     if manifest.trial.id != outcome.trial.id or manifest.attempt != outcome.attempts:
         return _refused(outcome, f"its bundle belongs to attempt {manifest.attempt} of trial {manifest.trial.id}")
-    if manifest.result is not None and manifest.result != digest(outcome.scored):
+    if manifest.plan not in (None, outcome.plan):
+        return _refused(outcome, f"its bundle was made under another {keys.PLAN} than its outcome names")
+    if not repeats_result(outcome.scored, opened.files.get(SCORED)):
         return _refused(outcome, f"its outcome says {_verdict(outcome)}, but its bundle holds another result")
     return Evidence(
         outcome.trial.id,
@@ -247,6 +253,38 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
         warnings=(*manifest.warnings, *(f"{file.path}{CUT}" for file in manifest.files if file.left_out)),
         versions=tuple(sorted(manifest.versions.items())),
     )
+
+
+def repeats_result(scored: Scored | None, member: bytes | None) -> bool:
+    """Whether a result is the one in its bundle. `member`: scored.json, with marks in place of keys; None, or one
+    that this version cannot read, says nothing. An end that came by a termination message may lack parts."""
+    try:
+        bundled = None if member is None else Scored.model_validate_json(member)
+    except ValidationError:
+        bundled = None
+    if scored is None or member is None or bundled is None:
+        return True
+    return (
+        (scored.verdict, scored.stop, scored.tests_passed) == (bundled.verdict, bundled.stop, bundled.tests_passed)
+        and _repeats(scored.metrics, bundled.metrics)
+        and (REDACTED.encode() in member or _repeats_texts(scored, bundled))
+    )
+
+
+def _repeats_texts(scored: Scored, bundled: Scored) -> bool:
+    return (
+        (scored.diff_sha256, scored.unsteady, scored.cautions)
+        == (bundled.diff_sha256, bundled.unsteady, bundled.cautions)
+        and scored.needed in ((), bundled.needed)
+        and _repeats(scored.delivery, bundled.delivery)
+    )
+
+
+def _repeats(part: Metrics | Delivery, bundled: Metrics | Delivery) -> bool:
+    """Whether each value is the other's, or was left out."""
+    nothing = type(part)()
+    names = type(part).model_fields
+    return all(getattr(part, name) in (getattr(bundled, name), getattr(nothing, name)) for name in names)
 
 
 def _verdict(outcome: Outcome) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.kill_points import checkpoint
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.journal import JournalEntry
 from trialfleet_ledger.store.protocol import Store
 
@@ -31,6 +32,16 @@ class Journal:
         self._noted: dict[str, str] = {}
         self._named: dict[str, str] = {}
         self._last: int | None = None  # the newest entry that is known; 0: there is none
+
+    def begin(self, *, after: int) -> int:
+        """Name the plan, at once if there is no entry yet. `after`: how many entries there were by another record.
+        Returns how many there are now."""
+        self._last = max(after, self._newest())
+        if (raw := self._read_plan()) is not None:
+            self.note(keys.plan(self._campaign), raw)
+        if self._last == 0:
+            self.flush()
+        return self._last
 
     def plan_sha256(self) -> str | None:
         """The SHA-256 of `campaign.json` as it was first read here. None: there is none yet."""
@@ -73,5 +84,10 @@ class Journal:
             self._last = number
 
     def _newest(self) -> int:
-        listed = (entry.key for entry in self._store.list(keys.folder(self._campaign, "journal")))
-        return max(map(keys.number_of, listed), default=0)
+        return max(list_entries(self._store, self._campaign), default=0)
+
+
+def list_entries(store: Store, campaign: str) -> frozenset[int]:
+    """The numbers of the entries. A number that no record can have is a stranger's."""
+    listed = (keys.number_of(entry.key) for entry in store.list(keys.folder(campaign, "journal")))
+    return frozenset(number for number in listed if 0 < number < LARGEST_COUNT)

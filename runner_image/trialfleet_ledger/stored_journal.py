@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.journal import list_entries
+from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.journal import JournalEntry
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, require_digest, settle_value
@@ -16,16 +19,19 @@ from trialfleet_ledger.stored_records import parse_record
 from trialfleet_ledger.thread_pools import open_pool
 
 THREADS = 16  # that read again what differs
+MOST_NAMED = 100  # entries that are absent
 
 
 @dataclass(frozen=True)
 class StoredJournal:
     """`records`: name (key below the campaign) -> SHA-256 of the bytes that were written; `faults`: name of an
-    entry that was changed or deleted -> one sentence; `plans`: the plans that the entries name."""
+    entry that was changed or deleted -> one sentence; `plans`: the plans that the entries name; `absent`: the
+    version of trialfleet that drives the campaign keeps no journal."""
 
     records: Mapping[str, str] = field(default_factory=dict[str, str])
     faults: Mapping[str, str] = field(default_factory=dict[str, str])
     plans: frozenset[str] = frozenset()
+    absent: bool = False
 
     def of_other_plan(self, plan_sha256: str) -> dict[str, str]:
         """The fault of the plan, if entries name another. `plan_sha256`: of the bytes of `campaign.json`."""
@@ -40,11 +46,14 @@ class StoredJournal:
 def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S) -> StoredJournal:
     """Read it before the records that it names: they were written before it. What two entries say differently, the
     first says right. Raises `StoreError` if the store's answers do not agree."""
-    listed = (keys.number_of(entry.key) for entry in store.list(keys.folder(campaign, "journal")))
-    wanted = [keys.numbered(campaign, "journal", n) for n in range(1, max(listed, default=0) + 1)]
+    faults: dict[str, str] = {}
+    epoch = _newest_epoch(store, campaign, faults, over_s=over_s)  # before the entries that it counts
+    listed = list_entries(store, campaign)
+    last = max({*listed, 0 if epoch is None else epoch.journal}, default=0)
+    unlisted = islice((n for n in range(1, last + 1) if n not in listed), MOST_NAMED)
+    wanted = [keys.numbered(campaign, "journal", n) for n in sorted({*listed, *unlisted})]
     values = dict(store.get_many(wanted))
     records: dict[str, str] = {}
-    faults: dict[str, str] = {}
     plans: set[str] = set()
     for key in wanted:
         try:
@@ -55,9 +64,23 @@ def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S
         if entry is None:
             faults |= describe_fault(key, "deleted")
             continue
-        records = entry.records | records
+        for name, digest in entry.records.items():
+            records.setdefault(name, digest)
         plans |= set() if entry.plan is None else {entry.plan}
-    return StoredJournal(records, faults, frozenset(plans))
+    absent = epoch is not None and epoch.plan is None and not wanted
+    return StoredJournal(records, faults, frozenset(plans), absent=absent)
+
+
+def _newest_epoch(store: Store, campaign: str, faults: dict[str, str], *, over_s: float) -> Epoch | None:
+    listed = (entry.key for entry in store.list(keys.folder(campaign, "epochs")) if entry.key.endswith(".json"))
+    key = max(listed, key=keys.number_of, default="")
+    if not keys.number_of(key):
+        return None
+    try:
+        return parse_record(store, key, store.get(key), Epoch, listed=True, over_s=over_s)
+    except OperatorError:
+        faults |= describe_fault(key, "changed")
+        return None
 
 
 @dataclass(frozen=True)
@@ -103,10 +126,14 @@ class CheckedReads:
         if digest is not None:
             self.written.setdefault(key, digest)
 
+    def differs(self, key: str) -> bool:
+        """Whether what was read is not what was written."""
+        return key in self.read and self.written.get(key, self.read[key]) != self.read[key]
+
     def find_faults(self, *, over_s: float = WHILE_READING_S) -> dict[str, str]:
         """One sentence about each record that was read or listed and is not as it was written, by its name. What
         differs is read again first. Raises `StoreError` if the store's answers do not agree."""
-        differing = [key for key, digest in self.read.items() if self.written.get(key, digest) != digest]
+        differing = [key for key in self.read if self.differs(key)]
         faults: dict[str, str] = {}
         with open_pool(THREADS) as pool:
             for fault in pool.map(partial(self._settle, over_s=over_s), sorted(differing)):

@@ -21,7 +21,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.bundle import described, pack
 from trialfleet_ledger.campaign_spec import Primary, RetrySpec
-from trialfleet_ledger.canonical import canonical_json, digest, sha256
+from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
@@ -31,7 +31,7 @@ from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.measurements import Coverage, Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
-from trialfleet_ledger.records.verdicts import Loss, LossClass, Stop, Verdict
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 
@@ -175,7 +175,8 @@ def write_trial(
         warnings=fate.warnings,
         files=fate.files,
         left_out=fate.left_out,
-        result=digest(scored),
+        scored=scored,
+        named_plan=named_plan,
     )
     folder = f"attempts/{trial.id}/{attempt}"
     stored = data if fate.stored is None else fate.stored(data)
@@ -268,10 +269,14 @@ def bundle_bytes(
     warnings: tuple[str, ...] = (),
     files: Mapping[str, bytes] | None = None,
     left_out: Mapping[str, int] | None = None,
-    result: str | None = None,
+    scored: Scored | None = None,
+    named_plan: str | None = None,
 ) -> bytes:
     files = files or {"patch.diff": b"", "prompt.txt": trial.task.encode()}
+    if scored is not None:
+        files = {**files, "scored.json": canonical_json(scored)}
     manifest = Manifest(
+        plan=named_plan,
         campaign=frozen.campaign,
         trial=trial,
         attempt=attempt,
@@ -283,7 +288,6 @@ def bundle_bytes(
         warnings=warnings,
         versions={"trialfleet": "0.1.0"},
         texts=ZERO,
-        result=result,
         files=described(files, left_out),
     )
     return pack(manifest, files)

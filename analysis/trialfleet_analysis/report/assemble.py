@@ -112,6 +112,7 @@ def assemble(
         inline=inline_texts(composed, used),
         quarantined=_refused(campaign),
         tampered=frame.tampered,
+        journaled=not frame.journal.absent,
         unplanned=campaign.unplanned,
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),

@@ -168,6 +168,11 @@ def _quarantine(report: Report) -> Iterator[str]:
         )
     if not report.verified:
         yield "Bundles were not verified for this report (--no-verify): only their existence was checked."
+    if not report.journaled:
+        yield (
+            "The version of trialfleet that ran this campaign keeps no journal: records that were edited to agree "
+            "with each other, or deleted, are not noticed."
+        )
     if report.unplanned:
         yield f"Left out: {plural(len(report.unplanned), 'outcome')} that the plan has no place for."
 

@@ -137,12 +137,15 @@ def _digest_in(end: bytes | None) -> str | None:
 
 
 def _listed(store: Store, campaign: str) -> Iterator[ListedKey]:
-    """The journal is listed before the records that it names: of later entries the copy might lack some."""
+    """The journal is listed before the records that it names, and epochs before the entries that they count: of
+    later ones the copy might lack some."""
     from trialfleet_ledger import keys
 
-    journal = frozenset(entry.key for entry in store.list(keys.folder(campaign, "journal")))
+    early = (keys.folder(campaign, "epochs"), keys.folder(campaign, "journal"))
+    for folder in early:
+        yield from store.list(folder)
     for entry in store.list(f"{campaign}/"):
-        if entry.key in journal or not entry.key.startswith(keys.folder(campaign, "journal")):
+        if not entry.key.startswith(early):
             yield entry
 
 

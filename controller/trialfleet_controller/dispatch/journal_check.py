@@ -9,41 +9,56 @@ from typing import cast
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger, LedgerListing
+from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S
 from trialfleet_ledger.stored_journal import StoredJournal, by_trial, check_reads, of_campaign, read_journal
 
 SHOWN = 5
 RESTORE = "restore what was written, from a copy or from the store's versions"
+OLDER = (
+    "the campaign was begun by a version of trialfleet that keeps no journal: whether its records were edited or "
+    "deleted until now is not known"
+)
 
 
 @dataclass(frozen=True)
 class CheckedLedger:
     """What is in the store, and what is wrong with it. `tampered`: trials without an outcome whose records were
-    changed or deleted, and which; `faults`: of the campaign's other records."""
+    changed or deleted, and which; `faults`: of the campaign's other records; `older`: a version without a journal
+    has driven the campaign until now."""
 
     listing: LedgerListing
     journal: StoredJournal
     tampered: Mapping[str, str]
     faults: tuple[str, ...]
+    older: bool
 
     def sentences(self) -> list[str]:
         """For the operator."""
         few = [*self.faults, *self.tampered.values()]
         rest = [] if len(few) <= SHOWN else [f"… and {len(few) - SHOWN} more"]
         held = f": {len(self.tampered)} trials do not run again" if self.tampered else ""
-        return [f"tampered{held}; {RESTORE}:", *few[:SHOWN], *rest] if few else []
+        return [OLDER] * self.older + ([f"tampered{held}; {RESTORE}:", *few[:SHOWN], *rest] if few else [])
 
 
 def check_ledger(ledger: Ledger) -> CheckedLedger:
     """Read the journal, then list the records, and compare those that decide which trials run. Raises
-    `OperatorError` when the plan is not the one that the records name."""
+    `OperatorError` when the plan is not the one that the records name, or when an entry of the journal is not as
+    it was written: which trials have run is not known then."""
     store, campaign = ledger.store, ledger.campaign
     journal = read_journal(store, campaign, over_s=BEFORE_A_RECORD_S)
     if journal.of_other_plan(ledger.journal.plan_sha256() or ""):
         raise OperatorError(
             "campaign.json was changed after the campaign began: its records name another plan",
             where=f"{store.url}/{keys.plan(campaign)}",
+            hint=f"{RESTORE}; nothing starts until then",
+        )
+    if journal.faults:
+        first, fault = min(journal.faults.items())
+        raise OperatorError(
+            f"{fault}, so a trial that has run could run again",
+            where=f"{store.url}/{campaign}/{first}",
             hint=f"{RESTORE}; nothing starts until then",
         )
     reads = check_reads(store, campaign, journal)
@@ -55,7 +70,12 @@ def check_ledger(ledger: Ledger) -> CheckedLedger:
         pass
     faults = reads.find_faults(over_s=BEFORE_A_RECORD_S)
     tampered = {trial: fault for trial, fault in by_trial(faults).items() if trial not in listing.done}
-    return CheckedLedger(listing, journal, tampered, of_campaign({**journal.faults, **faults}))
+    return CheckedLedger(listing, journal, tampered, of_campaign(faults), _is_older(ledger, journal))
+
+
+def _is_older(ledger: Ledger, journal: StoredJournal) -> bool:
+    first = ledger.read(keys.numbered(ledger.campaign, "epochs", 1), Epoch)
+    return first is not None and first.plan is None and not journal.names_below("outcomes/")
 
 
 def _read_directives(ledger: Ledger) -> None:

@@ -172,9 +172,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     quarantined = quarantined_attempts(store, campaign)
     stored = read_outcomes(store, campaign)
     faults, store = {**journal.faults, **reads.find_faults()}, whole
-    outcomes = [
-        without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, by_trial(faults))
-    ]
+    tampered = {outcome["trial"]["id"] for outcome in stored} if keys.PLAN in faults else by_trial(faults)
+    outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
     holding = in_force(halts.records, amended.records)
     halted = select_halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)

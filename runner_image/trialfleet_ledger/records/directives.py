@@ -74,7 +74,8 @@ class Look(BoundRecord):
 
 
 class Epoch(BoundRecord):
-    """`epochs/<k>.json`: the controller that drives the campaign."""
+    """`epochs/<k>.json`: the controller that drives the campaign. `journal`: how many entries the journal had when
+    the controller began."""
 
     number: Count
     at: Moment
@@ -82,4 +83,5 @@ class Epoch(BoundRecord):
     boot_id: str
     pid: ProcessId
     nonce: str
+    journal: Count = 0
     machine: str | None = None  # `machine_id`; None: it has none

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
-from trialfleet_ledger.records.base import BoundRecord, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Moment, Ordinal, Sha256
 
 
 class JournalEntry(BoundRecord):
     """`journal/<k>.json`: records that the store had taken before this entry was written. `records`: key below the
     campaign -> SHA-256 of its bytes. Entry *k* exists only after entry *k* - 1, so a missing one was deleted."""
 
-    number: Annotated[int, Field(ge=1)]
-    at: float
+    number: Ordinal
+    at: Moment
     records: dict[str, Sha256] = Field(default_factory=dict)

@@ -17,8 +17,7 @@ class BundleFile(Frozen):
 
 
 class Manifest(BoundRecord):
-    """`manifest.json`, the first member of every bundle: what is in it and what made it. `result`: the digest of
-    the verdict or loss that the end gives, unredacted."""
+    """`manifest.json`, the first member of every bundle: what is in it and what made it."""
 
     campaign: Name
     trial: Trial
@@ -31,5 +30,4 @@ class Manifest(BoundRecord):
     warnings: tuple[str, ...] = ()
     versions: dict[str, str]
     texts: Sha256  # of the texts that this runner has for models
-    result: Sha256 | None = None
     files: tuple[BundleFile, ...]

@@ -10,11 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from trialfleet_ledger import bundle
-from trialfleet_ledger.canonical import canonical_json, digest
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.manifest import Manifest
-from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_ledger.untrusted import regular_file
 from trialfleet_runner.context import texts
 
@@ -45,7 +44,7 @@ class Members:
         if found is not None:
             self.add(path, found.data, left_out=found.left_out)
 
-    def pack(self, grants: Grants, isolation: str, result: Scored | Loss) -> bytes:
+    def pack(self, grants: Grants, isolation: str) -> bytes:
         kept = {path: bundle.capped(bundle.redacted(data, self.secrets)) for path, data in self.files.items()}
         files = {path: one.data for path, one in kept.items()}
         left_out = {path: one.left_out + self.left_out.get(path, 0) for path, one in kept.items()}
@@ -62,7 +61,6 @@ class Members:
             warnings=tuple(dict.fromkeys(self.warnings)),
             versions=versions(),
             texts=texts.digest(),
-            result=digest(result),
             files=bundle.described(files, left_out),
         )
         return bundle.pack(manifest, files)

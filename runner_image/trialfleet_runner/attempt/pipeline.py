@@ -94,7 +94,7 @@ class Attempt:
         self.clock.lap("bundle")
         self.members.add("timing.json", self.clock.json())
         self.members.add_value("loss.json" if isinstance(result, Loss) else "scored.json", result)
-        packed = self.members.pack(self.grants, self.sandbox.name, result)
+        packed = self.members.pack(self.grants, self.sandbox.name)
         self.end = commit.end_of(self.grants, result, packed, start=self.start, patch=self.patch)
         self.bundle_stored = commit.leave_bundle(self.grants, packed)
         self.committed = self.bundle_stored and not self.left and commit.commit(self.grants, self.end)

@@ -15,10 +15,12 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import BEFORE_AGENT, MID_RUN, Fate, plan, read
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.bundle import pack, unpack
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.canonical import canonical_json, digest, sha256
+from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -34,6 +36,7 @@ TRIALS = [one.record() for one in trials(PLAN)]
 def honest() -> Path:
     root = Path(mkdtemp(prefix="trialfleet-tampered-"))
     store = ledgers.write_plan(root, PLAN)
+    epochs.claim(store, PLAN.campaign, epochs.HeartbeatConfig()).end()
     for number, trial in enumerate(TRIALS):
         named_plan = sha256(canonical_json(PLAN))
         ledgers.write_trial(store, PLAN, trial, FATES[number % len(FATES)], named_plan=named_plan)
@@ -73,7 +76,8 @@ OF_TRIALS = {
     "intent of a loss": f"attempts/{TRIALS[3].id}/1/intent.json",
     "bundle": f"attempts/{TRIALS[0].id}/1/bundle.tar.zst",
 }
-OF_CAMPAIGN = ("campaign.json", "amendments/1.json", "halts/1.json", "looks/1.json", "journal/1.json")
+OF_CAMPAIGN = ("campaign.json", "amendments/1.json", "halts/1.json", "looks/1.json", "epochs/1.json")
+OF_CAMPAIGN += ("journal/1.json", "journal/3.json")
 
 
 def edit(folder: Path, name: str) -> None:
@@ -116,7 +120,16 @@ def _of_another(folder: Path, name: str) -> str:
     return next(one for one in there if (folder / one).exists())
 
 
-CHANGES: tuple[Callable[[Path, str], None], ...] = (edit, delete, exchange, duplicate)
+def truncate(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"")
+
+
+CHANGES: tuple[Callable[[Path, str], None], ...] = (edit, delete, exchange, duplicate, truncate, empty)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=[change.__name__ for change in CHANGES])
@@ -153,12 +166,12 @@ def test_control_nothing_is_named_of_what_was_written(copied: Path) -> None:
 
 def test_control_a_record_that_the_journal_does_not_name_yet_counts(copied: Path) -> None:
     """A controller was killed before it named them."""
-    for entry in sorted((copied / "journal").iterdir())[1:]:
-        entry.unlink()
-    first = copied / "journal/1.json"
-    value = json.loads(first.read_bytes())
+    for number in (4, 5, 6):
+        (copied / f"journal/{number}.json").unlink()
+    third = copied / "journal/3.json"
+    value = json.loads(third.read_bytes())
     value["records"] = {name: one for name, one in value["records"].items() if TRIALS[0].id not in name}
-    first.write_bytes(canonical_json(value))
+    third.write_bytes(canonical_json(value))
     tables = tables_of(copied)
     assert (missing_of(tables), tables.frame.faults) == ({}, {})
 
@@ -211,7 +224,7 @@ def test_a_bundle_that_another_result_made_does_not_count(copied: Path) -> None:
     """Someone who packs the bundle again must also edit end and outcome: the journal names both."""
     trial = TRIALS[0]
     scored = ledgers.records.scored(Verdict.PASSED)
-    packed = ledgers.bundle_bytes(PLAN, trial, 1, result=digest(scored))
+    packed = ledgers.bundle_bytes(PLAN, trial, 1, scored=scored)
     (copied / "attempts" / trial.id / "1" / "bundle.tar.zst").write_bytes(packed)
     end, outcome = copied / "attempts" / trial.id / "1" / "end.json", copied / "outcomes" / f"{trial.id}.json"
     for file, name in ((end, "bundle"), (outcome, "bundle_sha256")):
@@ -221,6 +234,103 @@ def test_a_bundle_that_another_result_made_does_not_count(copied: Path) -> None:
     assert missing_of(tables_of(copied))[trial.id] == (
         f"tampered: outcomes/{trial.id}.json was changed after it was written"
     )
+
+
+def test_a_trial_in_the_place_of_another_does_not_count(copied: Path) -> None:
+    """All records of a trial that passed, and of one that failed."""
+    failed, passed = TRIALS[0].id, TRIALS[4].id
+    for folder, suffix in (("attempts", ""), ("outcomes", ".json")):
+        mine, theirs = (copied / folder / f"{trial}{suffix}" for trial in (failed, passed))
+        mine.rename(copied / "aside")
+        theirs.rename(mine)
+        (copied / "aside").rename(theirs)
+    assert {failed, passed} <= missing_of(tables_of(copied)).keys()
+
+
+def test_an_earlier_end_again_does_not_count(copied: Path) -> None:
+    trial, chain = TRIALS[2].id, copied / "attempts" / TRIALS[2].id
+    (chain / "2/end.json").write_bytes((chain / "1/end.json").read_bytes())
+    assert trial in missing_of(tables_of(copied))
+
+
+def test_a_plan_that_is_edited_together_with_all_that_names_it_does_not_count(copied: Path) -> None:
+    """Bundles name their plan, too."""
+    before = sha256((copied / "campaign.json").read_bytes())
+    test_treatment_and_control_exchanged_leave_nothing_to_count(copied)
+    after = sha256((copied / "campaign.json").read_bytes())
+    shutil.rmtree(copied / "journal")
+    for path in copied.rglob("*.json"):
+        path.write_bytes(path.read_bytes().replace(before.encode(), after.encode()))
+    tables = tables_of(copied)
+    assert all(row["verdict"] is None for row in tables.rows)
+    assert any("made under another campaign.json" in row["missing"] for row in tables.rows)
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["metrics", "delivery"])
+def test_a_metric_that_its_bundle_does_not_have_does_not_count(copied: Path, *, few: bool) -> None:
+    """Where no entry of the journal names the records yet."""
+    trial = TRIALS[0].id
+    for path in (copied / "attempts" / trial / "1/end.json", copied / "outcomes" / f"{trial}.json"):
+        value = json.loads(path.read_bytes())
+        value["scored"] |= {"metrics": {"turns": 12345}} if few else {"delivery": {"inline_tokens": 12345}}
+        path.write_bytes(canonical_json(value))
+    shutil.rmtree(copied / "journal")
+    assert missing_of(tables_of(copied))[trial].endswith("but its bundle holds another result")
+
+
+def test_a_deleted_journal_is_named_in_every_answer(copied: Path) -> None:
+    """Also where tables and an answer are kept."""
+    store = DirectoryStore(copied.parent)
+    assert not any("ampered" in caution for caution in read(store).cautions)
+    (copied / "halts/1.json").unlink()
+    assert read(store).cautions[0].startswith("Tampered: halts/1.json was deleted")
+    shutil.rmtree(copied / "journal")
+    caution = read(store).cautions[0]
+    assert caution.startswith("Tampered: journal/1.json was deleted after it was written.")
+    assert "ampered" in "".join(lines(read_status(store, PLAN.campaign)))
+
+
+def test_entries_that_an_epoch_counts_are_missed(copied: Path) -> None:
+    driver = epochs.claim(DirectoryStore(copied.parent), PLAN.campaign, epochs.HeartbeatConfig())
+    assert driver.number == 2
+    newest = max((copied / "journal").iterdir(), key=lambda path: int(path.stem))
+    for path in (copied / "journal").iterdir():
+        if path != copied / "journal/1.json":
+            path.unlink()
+    named = tables_of(copied).frame.tampered
+    assert named == tuple(f"journal/{n}.json was deleted after it was written" for n in range(2, int(newest.stem)))
+
+
+def test_numbers_of_strangers_cost_nothing(copied: Path) -> None:
+    for number in (10**15, 2**53, 10**40):
+        (copied / f"journal/{number}.json").write_bytes(b"{}")
+    assert tables_of(copied).frame.tampered[0].startswith("journal/")
+
+
+def test_a_campaign_of_a_version_without_a_journal_is_accused_of_nothing(copied: Path) -> None:
+    """It is said once that nothing would be noticed."""
+    shutil.rmtree(copied / "journal")
+    for path in copied.rglob("*.json"):
+        value = json.loads(path.read_bytes())
+        if path.name != "campaign.json":
+            new = ("plan", "journal", *(("start", "patch") if path.name == "end.json" else ()))
+            path.write_bytes(canonical_json({name: one for name, one in value.items() if name not in new}))
+    for trial in TRIALS:
+        for path in (copied / "attempts" / trial.id).glob("*/bundle.tar.zst"):
+            _without_plan(path, copied / "outcomes" / f"{trial.id}.json")
+    tables = tables_of(copied)
+    assert (missing_of(tables), tables.frame.faults) == ({}, {})
+    [caution] = [one for one in read(DirectoryStore(copied.parent)).cautions if "journal" in one]
+    assert "keeps no journal" in caution
+
+
+def _without_plan(path: Path, outcome: Path) -> None:
+    """Pack a bundle as that version did, with end and outcome to fit."""
+    opened = unpack(path.read_bytes())
+    packed = pack(opened.manifest.model_copy(update={"plan": None}), opened.files)
+    path.write_bytes(packed)
+    for file, name in ((path.parent / "end.json", "bundle"), (outcome, "bundle_sha256")):
+        file.write_bytes(canonical_json(json.loads(file.read_bytes()) | {name: sha256(packed)}))
 
 
 def test_status_names_what_was_changed_and_counts_it_as_lost(copied: Path) -> None:
