@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from trialfleet_ledger.records.base import BoundRecord, Moment, Ordinal, Sha256
+
+RecordName = Annotated[str, Field(pattern=r"^(?:[a-z0-9]{1,40}/){0,3}[a-z0-9-]{1,40}\.json$")]
 
 
 class JournalEntry(BoundRecord):
@@ -13,4 +17,4 @@ class JournalEntry(BoundRecord):
 
     number: Ordinal
     at: Moment
-    records: dict[str, Sha256] = Field(default_factory=dict)
+    records: dict[RecordName, Sha256] = Field(default_factory=dict[RecordName, Sha256])

@@ -307,6 +307,14 @@ def test_numbers_of_strangers_cost_nothing(copied: Path) -> None:
     assert tables_of(copied).frame.tampered[0].startswith("journal/")
 
 
+@pytest.mark.parametrize("name", ["../../../x.json", "outcomes/\x1b[2J.json", "a" * 99 + ".json", "looks/1.txt"])
+def test_an_entry_names_records_alone(copied: Path, name: str) -> None:
+    path = copied / "journal/3.json"
+    value = json.loads(path.read_bytes())
+    path.write_bytes(canonical_json(value | {"records": {**value["records"], name: "0" * 64}}))
+    assert tables_of(copied).frame.tampered == ("journal/3.json was changed after it was written",)
+
+
 def test_a_campaign_of_a_version_without_a_journal_is_accused_of_nothing(copied: Path) -> None:
     """It is said once that nothing would be noticed."""
     shutil.rmtree(copied / "journal")
