@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic_core import from_json
 
 from trialfleet_analysis.ledger import (
     NOBODY,
@@ -258,11 +258,13 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
 def repeats_result(scored: Scored | None, member: bytes | None) -> bool:
     """Whether a result is the one in its bundle. `member`: scored.json, with marks in place of keys; None, or one
     that this version cannot read, says nothing. An end that came by a termination message may lack parts."""
+    if scored is None or member is None:
+        return True
     try:
-        bundled = None if member is None else Scored.model_validate_json(member)
-    except ValidationError:
-        bundled = None
-    if scored is None or member is None or bundled is None:
+        if from_json(member) == scored.model_dump(mode="json"):  # mostly so, and five times as fast
+            return True
+        bundled = Scored.model_validate_json(member)
+    except ValueError:
         return True
     return (
         (scored.verdict, scored.stop, scored.tests_passed) == (bundled.verdict, bundled.stop, bundled.tests_passed)

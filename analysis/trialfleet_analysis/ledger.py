@@ -130,9 +130,10 @@ class CampaignRecords(Frame):
     replaced: frozenset[str] = frozenset()
 
 
-def read_frame(store: Store, campaign: str) -> Frame:
-    """Raises `OperatorError` when there is no such campaign or a record is not of this version."""
-    journal = read_journal(store, campaign)  # before the records that it names
+def read_frame(store: Store, campaign: str, journal: StoredJournal | None = None) -> Frame:
+    """`journal`: if it was read before. Raises `OperatorError` when there is no such campaign or a record is not of
+    this version."""
+    journal = journal or read_journal(store, campaign)  # before the records that it names
     reads = check_reads(store, campaign, journal)
     store = cast("Store", reads)
     key = keys.plan(campaign)
@@ -173,9 +174,9 @@ def _faults_of_few(reads: CheckedReads, journal: StoredJournal) -> dict[str, str
     return reads.find_faults()
 
 
-def read_ledger(store: Store, campaign: str) -> CampaignRecords:
-    """All records of a campaign. Raises as `read_frame`."""
-    frame = read_frame(store, campaign)
+def read_ledger(store: Store, campaign: str, journal: StoredJournal | None = None) -> CampaignRecords:
+    """All records of a campaign. `journal`, and what it raises: as `read_frame`."""
+    frame = read_frame(store, campaign, journal)
     reads = check_reads(store, campaign, frame.journal)
     stored, faults = _outcomes(reads, frame)
     finished = len(stored) >= frame.planned

@@ -16,6 +16,7 @@ from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, ke
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
+from trialfleet_ledger.stored_journal import StoredJournal
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def open_campaign(
         return _from_tables(frame, tasks, held)
     # A fresh witness: what the check of the kept tables saw may be older than what is read now.
     witness = ReadDigests(store, campaign)
-    made = _from_records(witness, campaign, verify=verify)
+    made = _from_records(witness, campaign, frame.journal, verify=verify)
     if verify and made.unplanned == () and not made.interim and not made.frame.faults:
         with suppress(StoreError, OperatorError):
             sealed = keep(store, made.frame, witness.sources(), made.trials, made.attempts)
@@ -104,8 +105,8 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -
     )
 
 
-def _from_records(witness: ReadDigests, campaign: str, *, verify: bool) -> CampaignTables:
-    ledger = read_ledger(cast("Store", witness), campaign)
+def _from_records(witness: ReadDigests, campaign: str, journal: StoredJournal, *, verify: bool) -> CampaignTables:
+    ledger = read_ledger(cast("Store", witness), campaign, journal)
     tasks = task_rows(ledger)
     blocks = usable_blocks(ledger)
     evidence = read_evidence(witness.store, ledger, verify=verify)
