@@ -131,8 +131,8 @@ class CampaignRecords(Frame):
 
 
 def read_frame(store: Store, campaign: str, journal: StoredJournal | None = None) -> Frame:
-    """`journal`: if it was read before. Raises `OperatorError` when there is no such campaign or a record is not of
-    this version."""
+    """`journal`: if it was read before. Raises `OperatorError` when there is no such campaign or a record is of
+    another version."""
     journal = journal or read_journal(store, campaign)  # before the records that it names
     reads = check_reads(store, campaign, journal)
     store = cast("Store", reads)
