@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,6 +10,8 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger, LedgerListing
 from trialfleet_ledger.records.directives import Epoch
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S
 from trialfleet_ledger.stored_journal import StoredJournal, by_trial, check_reads, of_campaign, read_journal
@@ -83,6 +85,15 @@ def _read_directives(ledger: Ledger) -> None:
     for kind in ("amendments", "halts", "decisions"):
         for _ in ledger.store.get_many(ledger.numbers(kind)):
             pass
+
+
+def read_unchanged(ledger: Ledger, trials: Sequence[str]) -> list[Outcome]:
+    """Outcomes of these trials, for a decision. One that is not as it was written counts as lost, as in tables."""
+    reads = check_reads(ledger.store, ledger.campaign, read_journal(ledger.store, ledger.campaign))
+    outcomes = list(Ledger(cast("Store", reads), ledger.campaign).attempts.outcomes(trials))
+    changed = by_trial(reads.find_faults(over_s=BEFORE_A_RECORD_S))
+    lost = {"scored": None, "abandoned": LossClass.QUARANTINED}
+    return [one.model_copy(update=lost) if one.trial.id in changed else one for one in outcomes]
 
 
 def note_outcomes(ledger: Ledger, journal: StoredJournal, done: Iterable[str]) -> None:
