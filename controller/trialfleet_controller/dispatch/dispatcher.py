@@ -76,9 +76,8 @@ class Dispatcher:
         self._rate_limit = RateLimit.of(lease.creates_per_s, burst=lease.creates_burst, now=time.monotonic())
         self._io_pool = IoPool(backend.concurrency)
         self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
-        self._stop_conditions = StopConditions(
-            ledger, CrashWatch(ledger, self._looks.trials), tell, note, every_s=self._intervals.steer_s
-        )
+        crashes = CrashWatch(ledger, self._looks.trials)
+        self._stop_conditions = StopConditions(ledger, crashes, tell, note, every_s=self._intervals.steer_s)
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
         self._look = PeriodicTask(self._io_pool, self._looks.read, self._follow_looks)

@@ -27,8 +27,14 @@ from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
 
 PLAN = plan(reps=2, primary=Primary(treatment="intent_layer", control="none"))
-FATES = (Fate(Verdict.FAILED), Fate(), Fate(Verdict.FAILED, losses=(MID_RUN,)), Fate(None, losses=(MID_RUN,) * 3))
-FATES += (Fate(losses=(BEFORE_AGENT,)), Fate(Verdict.FAILED))
+FATES = (
+    Fate(Verdict.FAILED),
+    Fate(),
+    Fate(Verdict.FAILED, losses=(MID_RUN,)),
+    Fate(None, losses=(MID_RUN,) * 3),
+    Fate(losses=(BEFORE_AGENT,)),
+    Fate(Verdict.FAILED),
+)
 TRIALS = [one.record() for one in trials(PLAN)]
 
 
@@ -76,8 +82,15 @@ OF_TRIALS = {
     "intent of a loss": f"attempts/{TRIALS[3].id}/1/intent.json",
     "bundle": f"attempts/{TRIALS[0].id}/1/bundle.tar.zst",
 }
-OF_CAMPAIGN = ("campaign.json", "amendments/1.json", "halts/1.json", "looks/1.json", "epochs/1.json")
-OF_CAMPAIGN += ("journal/1.json", "journal/3.json")
+OF_CAMPAIGN = (
+    "campaign.json",
+    "amendments/1.json",
+    "halts/1.json",
+    "looks/1.json",
+    "epochs/1.json",
+    "journal/1.json",
+    "journal/3.json",
+)
 
 
 def edit(folder: Path, name: str) -> None:
