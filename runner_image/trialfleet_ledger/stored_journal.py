@@ -61,8 +61,8 @@ def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S
         except OperatorError:
             faults |= describe_fault(key, "changed")
             continue
-        if entry is None:
-            faults |= describe_fault(key, "deleted")
+        if entry is None or entry.number != keys.number_of(key):
+            faults |= describe_fault(key, "deleted" if entry is None else "changed")
             continue
         for name, digest in entry.records.items():
             records.setdefault(name, digest)

@@ -21,6 +21,7 @@ from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.bundle import pack, unpack
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -318,6 +319,20 @@ def test_numbers_of_strangers_cost_nothing(copied: Path) -> None:
     for number in (10**15, 2**53, 10**40):
         (copied / f"journal/{number}.json").write_bytes(b"{}")
     assert tables_of(copied).frame.tampered[0].startswith("journal/")
+
+
+def test_a_plan_whose_cells_name_another_task_is_refused(copied: Path) -> None:
+    file = copied / "campaign.json"
+    value = json.loads(file.read_bytes())
+    value["tasks"][0]["order"]["id"] = "another"
+    file.write_bytes(canonical_json(value))
+    with pytest.raises(OperatorError, match="cells name tasks that the plan does not have: alpha"):
+        tables_of(copied)
+
+
+def test_an_entry_under_the_number_of_another_is_named(copied: Path) -> None:
+    (copied / "journal/3.json").write_bytes((copied / "journal/4.json").read_bytes())
+    assert tables_of(copied).frame.tampered == ("journal/3.json was changed after it was written",)
 
 
 @pytest.mark.parametrize("name", ["../../../x.json", "outcomes/\x1b[2J.json", "a" * 99 + ".json", "looks/1.txt"])
