@@ -95,7 +95,8 @@ class Attempts:
     def _ended(self, attempt: StoredAttempt, end: End, raw: bytes) -> StoredAttempt:
         """A patch counts only if the runner wrote the loss itself: that loss comes after the patch."""
         intent, bundle = attempt.intent, end.bundle is not None
-        self._records.journal.note(self._key(intent.trial, intent.attempt, "end.json"), raw)
+        if (end.trial, end.attempt, end.nonce) == (intent.trial, intent.attempt, intent.nonce):
+            self._records.journal.note(self._key(intent.trial, intent.attempt, "end.json"), raw)
         by_runner = end.loss is not None and end.by == "runner"
         return replace(
             attempt,
@@ -234,7 +235,8 @@ class Attempts:
         kept = parse_with_bytes(self._store, key, self._store.get(key), Outcome, listed=True)
         if kept is None:
             raise OperatorError("an outcome vanished: somebody deletes from the ledger", where=key)
-        self._records.journal.note(key, kept[1])
+        if kept[0].trial.id == outcome.trial.id:
+            self._records.journal.note(key, kept[1])
         return kept[0]
 
     def _key(self, trial: str, n: int, name: keys.AttemptFile) -> str:

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.journal import Journal
 from trialfleet_ledger.kill_points import checkpoint
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S, WHILE_READING_S, WrongValue, settle_value
@@ -27,15 +27,6 @@ R = TypeVar("R", bound=Record)
 def new_nonce() -> str:
     """32 hexadecimal digits, from the operating system's randomness."""
     return secrets.token_hex(16)
-
-
-def _whole(raw: bytes | None) -> bytes | None:
-    """Raises `WrongValue` if it is no JSON."""
-    try:
-        from_json(raw or b"null")
-    except ValueError:
-        raise WrongValue("it is no JSON") from None
-    return raw
 
 
 @dataclass(frozen=True)
@@ -53,12 +44,13 @@ class RecordStore:
         return Journal(self.store, self.campaign, self._plan_bytes, self.clock)
 
     def _plan_bytes(self) -> bytes | None:
-        """None: there is no plan, or none that is whole."""
+        """None: there is no plan, or none that can be read."""
         key = keys.plan(self.campaign)
         try:
-            return settle_value(self.store, key, self.store.get(key), _whole)
-        except WrongValue:
+            stored = parse_with_bytes(self.store, key, self.store.get(key), Plan)
+        except OperatorError:
             return None
+        return None if stored is None else stored[1]
 
     def create(self, step: str, key: str, record: Record) -> bool:
         """Create-if-absent; what this writes, the journal's next entry names."""

@@ -15,6 +15,7 @@ from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S
 from trialfleet_ledger.stored_journal import StoredJournal, by_trial, check_reads, of_campaign, read_journal
+from trialfleet_ledger.stored_records import parse_with_bytes
 
 SHOWN = 5
 RESTORE = "restore what was written, from a copy or from the store's versions"
@@ -101,6 +102,7 @@ def note_outcomes(ledger: Ledger, journal: StoredJournal, done: Iterable[str]) -
     named = set(journal.names_below("outcomes/").values())
     unnamed = [keys.outcome(ledger.campaign, trial) for trial in sorted(set(done) - named)]
     for key, raw in ledger.store.get_many(unnamed):
-        if raw is not None:
-            ledger.journal.note(key, raw)
+        stored = parse_with_bytes(ledger.store, key, raw, Outcome, listed=True)
+        if stored is not None and key == keys.outcome(ledger.campaign, stored[0].trial.id):
+            ledger.journal.note(key, stored[1])
     ledger.journal.flush()
