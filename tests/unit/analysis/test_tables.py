@@ -250,7 +250,7 @@ _METRICS = st.builds(
 _DELIVERIES = st.builds(
     Delivery,
     files=st.lists(_words, max_size=3).map(tuple),
-    inline_tokens=_counts,
+    inline_tokens=st.none() | st.integers(0, 2**53),
     inline_truncated=st.booleans(),
     node=st.none() | _words,
     coverage=st.sampled_from(Coverage),
