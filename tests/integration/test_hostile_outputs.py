@@ -303,6 +303,7 @@ APART = {
     "doctor": "shows a campaign's names alone, which cannot act",
     "run": "reads a file as `plan` does, and ends as `report`",
 }
+NAMES_TAMPERED = {"report", "side-by-side", "combine"}
 _REPORT = {".html", ".md", ".json"}
 FILES = {"report": _REPORT, "combine": _REPORT, "tables": {".csv"}, "view": {".html", ".csv"}}
 JSON = ("status", "show", "report", "tables", "side-by-side", "combine", "init")
@@ -335,6 +336,7 @@ def test_nothing_that_a_command_prints_or_writes_acts(
     assert printed
     assert "Traceback" not in printed
     check_text(printed, name)
+    assert ("ampered: " in printed) == (name in NAMES_TAMPERED)
     assert name not in SHOWS or "⟨U+202E⟩" in printed or "\\u202e" in printed
     kinds = set(check_files(tmp_path / "out"))
     assert kinds >= FILES.get(name, set())
