@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from trialfleet_analysis.ledger import NOBODY, AttemptRecords, AttemptRun, CampaignRecords, parsed, run_of
+from pydantic_core import from_json
+
+from trialfleet_analysis.ledger import (
+    NOBODY,
+    AttemptRecords,
+    AttemptRun,
+    CampaignRecords,
+    expect_of,
+    parsed,
+    run_of,
+)
 from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
-from trialfleet_ledger.bundle import BundleError, unpack
+from trialfleet_ledger.bundle import REDACTED, BundleError, unpack
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
+from trialfleet_ledger.stored_journal import CheckedReads, by_trial, check_reads
 from trialfleet_ledger.thread_pools import open_pool
 
+QUARANTINED = "quarantined: "  # begins the fault that a quarantine record explains
+SCORED = "scored.json"  # the bundle's member with its result
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
 R = TypeVar("R", bound=Record)
@@ -48,19 +62,38 @@ def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, thread
     `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. The end
     of the measuring attempt is always read: the outcome only repeats it, so where they differ, it is wrong.
     Attempts that the ledger quarantined stay quarantined, whatever their bundle is now. Of an abandoned trial, the
-    whole chain is read: its losses must be those of the outcome, and leave no retry.
+    whole chain is read: its losses must be those of the outcome, and leave no retry. A trial with a record that
+    is not as it was written has a fault.
     """
+    reads = check_reads(store, ledger.plan.campaign, ledger.journal)
+    ended = _ends(reads, [outcome for outcome in ledger.outcomes if outcome.scored is not None])
+    unsound = _unfounded(reads, ledger)
+    tampered = by_trial({**ledger.faults, **reads.find_faults()})
+    told = _measured(store, ledger, ended, tampered, verify=verify, threads=threads) | unsound
+    rest = {trial for trial in tampered if trial not in told or trial in ledger.replaced}
+    return told | {o.trial.id: _refused(o, tampered[o.trial.id]) for o in ledger.outcomes if o.trial.id in rest}
+
+
+def _measured(
+    store: Store,
+    ledger: CampaignRecords,
+    ended: tuple[dict[str, End | str], dict[str, AttemptRun]],
+    tampered: Mapping[str, str],
+    *,
+    verify: bool,
+    threads: int,
+) -> dict[str, Evidence]:
     measured = [outcome for outcome in ledger.outcomes if outcome.scored is not None]
     campaign = ledger.plan.campaign
     known = {(record.trial, record.attempt): record.reason for record in ledger.quarantine}
-    ends, runs = _ends(store, campaign, measured)
+    ends, runs = ended
     found: dict[str, Evidence] = {}
     to_read: dict[str, Outcome] = {}
     for outcome in measured:
-        fault = contradiction(outcome, ends[outcome.trial.id])
+        fault = contradiction(outcome, ends[outcome.trial.id]) or tampered.get(outcome.trial.id)
         reason = known.get((outcome.trial.id, outcome.attempts))
         if reason is not None:
-            found[outcome.trial.id] = _refused(outcome, f"quarantined: {reason}")
+            found[outcome.trial.id] = _refused(outcome, f"{QUARANTINED}{reason}")
         elif fault is not None:
             found[outcome.trial.id] = _refused(outcome, fault)
         elif outcome.bundle is None or outcome.bundle_sha256 is None:
@@ -68,8 +101,7 @@ def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, thread
         else:
             to_read[f"{campaign}/{outcome.bundle}"] = outcome
     read = _verified(store, to_read, threads) if verify else _existing(store, campaign, to_read)
-    told = {trial: replace(evidence, run=runs[trial]) for trial, evidence in (found | read).items()}
-    return told | _unfounded(store, ledger, known.keys())
+    return {trial: replace(evidence, run=runs[trial]) for trial, evidence in (found | read).items()}
 
 
 def contradiction(outcome: Outcome, ended: End | str) -> str | None:
@@ -105,13 +137,12 @@ def _other_verdict(outcome: Outcome, ended: Scored) -> str:
     return f"its outcome says something else than the end.json of attempt {outcome.attempts}"
 
 
-def _unfounded(
-    store: Store, ledger: CampaignRecords, quarantined: Collection[tuple[str, int]]
-) -> dict[str, Evidence]:
+def _unfounded(reads: CheckedReads, ledger: CampaignRecords) -> dict[str, Evidence]:
     """Refusals of abandoned outcomes. Read is what its list of losses bounds, not the count that it gives."""
+    quarantined = {(record.trial, record.attempt) for record in ledger.quarantine}
     abandoned = [outcome for outcome in ledger.outcomes if outcome.abandoned is not None]
     pairs = [(o.trial.id, n) for o in abandoned for n in range(1, len(o.losses) + 2)]
-    records = AttemptRecords(store, ledger.plan.campaign, pairs)
+    records = AttemptRecords(cast("Store", reads), ledger.plan.campaign, pairs)
     found: dict[str, Evidence] = {}
     for outcome in abandoned:
         trial, count = outcome.trial.id, len(outcome.losses)
@@ -131,11 +162,10 @@ def _unfounded(
     return found
 
 
-def _ends(
-    store: Store, campaign: str, measured: Sequence[Outcome]
-) -> tuple[dict[str, End | str], dict[str, AttemptRun]]:
+def _ends(reads: CheckedReads, measured: Sequence[Outcome]) -> tuple[dict[str, End | str], dict[str, AttemptRun]]:
     """The last end of each trial, or why there is none, and who ran that attempt. Only a later attempt can have
     been told to score alone: of a first one, no intent is read."""
+    store, campaign = cast("Store", reads), reads.campaign
 
     def key(outcome: Outcome, name: keys.AttemptFile) -> str:
         return keys.attempt_file(campaign, outcome.trial.id, outcome.attempts, name)
@@ -153,6 +183,7 @@ def _ends(
         trial = outcome.trial.id
         end = key(outcome, "end.json")
         ended = ends[trial] = _opened(store, end, outcome, raw[end])
+        expect_of(reads, None if isinstance(ended, str) else ended)
         intent = one(Intent, outcome, "intent.json")
         runs[trial] = run_of(
             one(Start, outcome, "start.json"),
@@ -203,11 +234,16 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
     if bundle is None:
         return _refused(outcome, "its bundle is missing")
     try:
-        manifest = unpack(bundle, outcome.bundle_sha256).manifest
+        opened = unpack(bundle, outcome.bundle_sha256)
     except BundleError as error:
         return _refused(outcome, str(error))
+    manifest = opened.manifest
     if manifest.trial.id != outcome.trial.id or manifest.attempt != outcome.attempts:
         return _refused(outcome, f"its bundle belongs to attempt {manifest.attempt} of trial {manifest.trial.id}")
+    if manifest.plan not in (None, outcome.plan):
+        return _refused(outcome, f"its bundle was made under another {keys.PLAN} than its outcome names")
+    if not repeats_result(outcome.scored, opened.files.get(SCORED)):
+        return _refused(outcome, f"its outcome says {_verdict(outcome)}, but its bundle holds another result")
     return Evidence(
         outcome.trial.id,
         outcome.bundle or "",
@@ -217,6 +253,44 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
         warnings=(*manifest.warnings, *(f"{file.path}{CUT}" for file in manifest.files if file.left_out)),
         versions=tuple(sorted(manifest.versions.items())),
     )
+
+
+def repeats_result(scored: Scored | None, member: bytes | None) -> bool:
+    """Whether a result is the one in its bundle. `member`: scored.json, with marks in place of keys; None, or one
+    that this version cannot read, says nothing. An end that came by a termination message may lack parts."""
+    if scored is None or member is None:
+        return True
+    try:
+        if from_json(member) == scored.model_dump(mode="json"):  # mostly so, and five times as fast
+            return True
+        bundled = Scored.model_validate_json(member)
+    except ValueError:
+        return True
+    return (
+        (scored.verdict, scored.stop, scored.tests_passed) == (bundled.verdict, bundled.stop, bundled.tests_passed)
+        and _repeats(scored.metrics, bundled.metrics)
+        and (REDACTED.encode() in member or _repeats_texts(scored, bundled))
+    )
+
+
+def _repeats_texts(scored: Scored, bundled: Scored) -> bool:
+    return (
+        (scored.diff_sha256, scored.unsteady, scored.cautions)
+        == (bundled.diff_sha256, bundled.unsteady, bundled.cautions)
+        and scored.needed in ((), bundled.needed)
+        and _repeats(scored.delivery, bundled.delivery)
+    )
+
+
+def _repeats(part: Metrics | Delivery, bundled: Metrics | Delivery) -> bool:
+    """Whether each value is the other's, or was left out."""
+    nothing = type(part)()
+    names = type(part).model_fields
+    return all(getattr(part, name) in (getattr(bundled, name), getattr(nothing, name)) for name in names)
+
+
+def _verdict(outcome: Outcome) -> str:
+    return "nothing" if outcome.scored is None else outcome.scored.verdict
 
 
 def _existing(store: Store, campaign: str, wanted: Mapping[str, Outcome]) -> dict[str, Evidence]:

@@ -76,6 +76,7 @@ def _made_of(found: CampaignTables) -> str | None:
         "records": [record.model_dump(mode="json") for record in records],
         "cancel": frame.cancel and frame.cancel.model_dump(mode="json"),
         "out_of_time": frame.out_of_time,
+        "faults": dict(frame.faults),
         "programs": [versions(), _sources()],
     }
     return digest(facts)

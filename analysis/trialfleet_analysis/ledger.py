@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar, cast
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
@@ -22,7 +22,17 @@ from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, is_listed
+from trialfleet_ledger.stored_journal import (
+    CheckedReads,
+    StoredJournal,
+    by_trial,
+    check_reads,
+    describe_fault,
+    of_campaign,
+    read_journal,
+)
 from trialfleet_ledger.stored_records import parse_record, parse_with_bytes, read_listed
+from trialfleet_ledger.trial_order import trials
 
 R = TypeVar("R", bound=Record)
 _LATEST = 253_402_300_799  # the last second of 9999, where calendars of several readers end
@@ -61,9 +71,10 @@ class LostAttempt:
     run: AttemptRun = NOBODY
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What a campaign's few records say: the plan, and what was decided about it since."""
+    """What a campaign's few records say: the plan, and what was decided about it since. `faults`: one sentence
+    about each record that is not as it was written, by its name (key below the campaign)."""
 
     plan: Plan
     plan_sha256: str
@@ -75,6 +86,13 @@ class Frame:
     looks: tuple[Look, ...]
     decisions: tuple[Decision, ...]  # of declared looks
     quarantine: tuple[Quarantine, ...]
+    journal: StoredJournal = field(default_factory=StoredJournal)
+    faults: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def tampered(self) -> tuple[str, ...]:
+        """What is wrong with records that are not of one trial."""
+        return of_campaign(self.faults)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -101,16 +119,23 @@ class Frame:
         return self.planned_reps.trials(self.plan.cell_names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CampaignRecords(Frame):
-    """All that a report needs of a campaign but the bundles. Outcomes in launch order (block, position)."""
+    """All that a report needs of a campaign but the bundles. Outcomes in launch order (block, position).
+    `replaced`: planned trials whose outcome, or attempts without one, were changed or deleted: an outcome that
+    says nothing stands in their place."""
 
     outcomes: tuple[Outcome, ...]
     lost: tuple[LostAttempt, ...]
+    replaced: frozenset[str] = frozenset()
 
 
-def read_frame(store: Store, campaign: str) -> Frame:
-    """Raises `OperatorError` when there is no such campaign or a record is not of this version."""
+def read_frame(store: Store, campaign: str, journal: StoredJournal | None = None) -> Frame:
+    """`journal`: if it was read before. Raises `OperatorError` when there is no such campaign or a record is of
+    another version."""
+    journal = journal or read_journal(store, campaign)  # before the records that it names
+    reads = check_reads(store, campaign, journal)
+    store = cast("Store", reads)
     key = keys.plan(campaign)
     raw = store.get(key)
     listed = raw is None and is_listed(store, key)
@@ -124,9 +149,10 @@ def read_frame(store: Store, campaign: str) -> Frame:
     plan, raw = stored
     directives = Ledger(store, campaign).directives
     amendments, decisions = directives.amendments(), directives.decisions()
+    plan_sha256 = sha256(raw)
     return Frame(
         plan=plan,
-        plan_sha256=sha256(raw),
+        plan_sha256=plan_sha256,
         reps=effective_reps(plan, amendments, decisions),
         amendments=amendments,
         halts=directives.halts(),
@@ -135,16 +161,34 @@ def read_frame(store: Store, campaign: str) -> Frame:
         looks=directives.looks(),
         decisions=decisions,
         quarantine=tuple(record for _, record in _records(store, Quarantine, keys.quarantines(campaign))),
+        journal=journal,
+        faults={**journal.faults, **journal.of_other_plan(plan_sha256), **_faults_of_few(reads, journal)},
     )
 
 
-def read_ledger(store: Store, campaign: str) -> CampaignRecords:
-    """All records of a campaign. Raises as `read_frame`."""
-    frame = read_frame(store, campaign)
-    outcomes = _outcomes(store, campaign)
-    finished = len(outcomes) >= frame.planned
-    lost = tuple(_lost(store, campaign, outcomes, unfinished=not finished))
-    return CampaignRecords(**few_of(frame), outcomes=outcomes, lost=lost)
+def _faults_of_few(reads: CheckedReads, journal: StoredJournal) -> dict[str, str]:
+    for _ in reads.get_many(
+        [f"{reads.campaign}/{name}" for name in journal.records if name.startswith("epochs/")]
+    ):
+        pass
+    return reads.find_faults()
+
+
+def read_ledger(store: Store, campaign: str, journal: StoredJournal | None = None) -> CampaignRecords:
+    """All records of a campaign. `journal`, and what it raises: as `read_frame`."""
+    frame = read_frame(store, campaign, journal)
+    reads = check_reads(store, campaign, frame.journal)
+    stored, faults = _outcomes(reads, frame)
+    finished = len(stored) >= frame.planned
+    lost = tuple(_lost(reads, stored, unfinished=not finished))
+    faults |= reads.find_faults()
+    if not frame.journal.plans and not frame.journal.faults and any(outcome.plan for outcome in stored):
+        faults |= describe_fault(keys.numbered(campaign, "journal", 1), "deleted")
+    instead = _in_place_of(frame, by_trial(faults).keys() - {outcome.trial.id for outcome in stored})
+    outcomes = sorted((*stored, *instead), key=lambda outcome: (outcome.trial.block, outcome.trial.position))
+    few = few_of(replace(frame, faults={**frame.faults, **faults}))
+    replaced = frozenset(outcome.trial.id for outcome in instead)
+    return CampaignRecords(**few, outcomes=tuple(outcomes), lost=lost, replaced=replaced)
 
 
 def few_of(frame: Frame) -> dict[str, Any]:
@@ -159,10 +203,18 @@ def record_look(store: Store, frame: Frame, *, terminal: int, complete_blocks: i
     )
 
 
-def _outcomes(store: Store, campaign: str) -> tuple[Outcome, ...]:
-    prefix = keys.outcomes(campaign)
+def _outcomes(reads: CheckedReads, frame: Frame) -> tuple[list[Outcome], dict[str, str]]:
+    """The outcomes that are as they were written, and what is wrong with others."""
+    store, campaign = cast("Store", reads), reads.campaign
+    listed = [entry.key for entry in store.list(keys.outcomes(campaign)) if entry.key.endswith(".json")]
+    values = list(store.get_many(listed))
+    faults = reads.find_faults()
     found: dict[tuple[str, str, int], Outcome] = {}
-    for key, outcome in _records(store, Outcome, prefix):
+    for key, raw in values:
+        name = key.removeprefix(f"{campaign}/")
+        outcome = None if name in faults else parsed(store, Outcome, key, raw, listed=True)
+        if outcome is None:
+            continue
         trial = outcome.trial
         twin = found.setdefault((trial.task, trial.condition, trial.rep), outcome)
         if key != keys.outcome(campaign, trial.id) or twin is not outcome:
@@ -171,12 +223,21 @@ def _outcomes(store: Store, campaign: str) -> tuple[Outcome, ...]:
                 where=f"{store.url}/{key}",
                 hint="a copied or renamed record would be counted twice: remove it",
             )
-    return tuple(sorted(found.values(), key=lambda outcome: (outcome.trial.block, outcome.trial.position)))
+        if outcome.plan not in (None, frame.plan_sha256):
+            faults[name] = f"{keys.PLAN} is not the plan that {name} names"
+    return list(found.values()), faults
 
 
-def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinished: bool) -> Iterator[LostAttempt]:
+def _in_place_of(frame: Frame, missing: Collection[str]) -> tuple[Outcome, ...]:
+    """Outcomes of planned trials that say nothing."""
+    lost = LossClass.QUARANTINED
+    wanted = (trial for trial in (trials(frame.plan, frame.reps) if missing else ()) if trial.id in missing)
+    return tuple(Outcome(trial=one.record(), attempts=1, abandoned=lost, losses=(lost,)) for one in wanted)
+
+
+def _lost(reads: CheckedReads, outcomes: Sequence[Outcome], *, unfinished: bool) -> Iterator[LostAttempt]:
     """Every lost attempt: of terminal trials as their outcome folds them, of the others as their ends say."""
-    outcomes = tuple(outcomes)
+    store, campaign = cast("Store", reads), reads.campaign
     folded = [
         (outcome.trial.id, number, loss)
         for outcome in outcomes
@@ -187,6 +248,7 @@ def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinishe
     records = AttemptRecords(store, campaign, [(trial, number) for trial, number, _ in folded])
     for trial, number, loss in folded:
         end = records.one(End, trial, number, "end.json", listed=True)
+        expect_of(reads, end)
         start = records.one(Start, trial, number, "start.json")
         yield LostAttempt(
             trial,
@@ -197,6 +259,13 @@ def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinishe
             end.at - start.at if end and start else None,
             run_of(start, end, score_only=records.score_only(trial, number)),
         )
+
+
+def expect_of(reads: CheckedReads, end: End | None) -> None:
+    """What an end says of the other records of its attempt."""
+    if end is not None:
+        for name, digest in (("start.json", end.start), ("patch.json", end.patch)):
+            reads.expect(f"{reads.campaign}/attempts/{end.trial}/{end.attempt}/{name}", digest)
 
 
 def run_of(start: Start | None, end: End | None, *, score_only: bool = False) -> AttemptRun:
@@ -272,5 +341,11 @@ def _records(store: Store, model: type[R], prefix: str) -> Iterator[tuple[str, R
 
 
 def parsed(store: Store, model: type[R], key: str, raw: bytes | None, *, listed: bool = False) -> R | None:
-    """As `parse_record`, for who only reads."""
-    return parse_record(store, key, raw, model, listed=listed, over_s=WHILE_READING_S)
+    """As `parse_record`, for who only reads. None also if it cannot be read and is not what was written, which is
+    named."""
+    try:
+        return parse_record(store, key, raw, model, listed=listed, over_s=WHILE_READING_S)
+    except OperatorError:
+        if isinstance(store, CheckedReads) and store.differs(key):
+            return None
+        raise

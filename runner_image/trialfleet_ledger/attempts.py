@@ -16,14 +16,8 @@ from trialfleet_ledger.records.attempt import End, Intent, Patch, Quarantine, St
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss
-from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle_value
+from trialfleet_ledger.store.rereading import WrongValue, is_listed, require_digest, settle_value
 from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
-
-
-def require_digest(expected: str, data: bytes | None) -> None:
-    """Raises `WrongValue` if the bytes have another SHA-256, or if there are none."""
-    if data is None or sha256(data) != expected:
-        raise WrongValue(f"it is not the value with the SHA-256 {expected}")
 
 
 class Attempts:
@@ -78,8 +72,8 @@ class Attempts:
 
     def _listed(self, attempt: StoredAttempt, names: set[str], *, ended: bool) -> StoredAttempt:
         if not ended:
-            start = self._start(attempt) if "start.json" in names else None
-            return replace(attempt, start=start, patched="patch.json" in names)
+            started = self._with_start(attempt) if "start.json" in names else attempt
+            return replace(started, patched="patch.json" in names)
         found = self.refresh(attempt, ended=True)
         verdict = found.end is not None and found.end.scored is not None
         return replace(found, quarantined=verdict and self._quarantined(attempt.intent))
@@ -95,12 +89,14 @@ class Attempts:
         key = self._key(intent.trial, intent.attempt, "end.json")
         end = parse_with_bytes(self._store, key, self._store.get(key), End, listed=ended)
         if end is None:
-            return replace(attempt, start=self._start(attempt), patched=self._patched(intent))
+            return replace(self._with_start(attempt), patched=self._patched(intent))
         return self._ended(attempt, *end)
 
     def _ended(self, attempt: StoredAttempt, end: End, raw: bytes) -> StoredAttempt:
         """A patch counts only if the runner wrote the loss itself: that loss comes after the patch."""
         intent, bundle = attempt.intent, end.bundle is not None
+        if (end.trial, end.attempt, end.nonce) == (intent.trial, intent.attempt, intent.nonce):
+            self._records.journal.note(self._key(intent.trial, intent.attempt, "end.json"), raw)
         by_runner = end.loss is not None and end.by == "runner"
         return replace(
             attempt,
@@ -110,8 +106,11 @@ class Attempts:
             bundle=keys.below(intent.trial, intent.attempt, "bundle.tar.zst") if bundle else None,
         )
 
-    def _start(self, attempt: StoredAttempt) -> Start | None:
-        return self._records.read(self._key(attempt.intent.trial, attempt.intent.attempt, "start.json"), Start)
+    def _with_start(self, attempt: StoredAttempt) -> StoredAttempt:
+        key = self._key(attempt.intent.trial, attempt.intent.attempt, "start.json")
+        found = parse_with_bytes(self._store, key, self._store.get(key), Start)
+        start, raw = (None, None) if found is None else found
+        return replace(attempt, start=start, start_sha256=None if raw is None else sha256(raw))
 
     def _patched(self, intent: Intent) -> bool:
         """A listing: the patch itself may be long."""
@@ -133,6 +132,7 @@ class Attempts:
     ) -> StoredAttempt | None:
         """Commit the intent. None: another controller committed one; read the chain again."""
         intent = Intent(
+            plan=self._records.journal.plan_sha256(),
             trial=trial,
             attempt=step.n,
             nonce=self._records.nonce(),
@@ -168,11 +168,13 @@ class Attempts:
         """Offer the controller's loss as the attempt's end. An end that is there already stands and is read."""
         intent = attempt.intent
         end = End(
+            plan=intent.plan,
             trial=intent.trial,
             attempt=intent.attempt,
             nonce=intent.nonce,
             at=self._records.clock(),
             by="controller",
+            start=attempt.start_sha256,
             loss=loss,
         )
         return self._offer(attempt, end)
@@ -214,7 +216,13 @@ class Attempts:
     def _quarantine(self, attempt: StoredAttempt, expected: str, found: str | None, reason: str) -> StoredAttempt:
         trial, n = attempt.intent.trial, attempt.intent.attempt
         record = Quarantine(
-            trial=trial, attempt=n, at=self._records.clock(), expected=expected, found=found, reason=reason
+            plan=attempt.intent.plan,
+            trial=trial,
+            attempt=n,
+            at=self._records.clock(),
+            expected=expected,
+            found=found,
+            reason=reason,
         )
         self._records.create("quarantine", keys.quarantine(self._campaign, trial, n), record)
         return replace(attempt, quarantined=True)
@@ -224,10 +232,12 @@ class Attempts:
         key = keys.outcome(self._campaign, outcome.trial.id)
         if self._records.create("outcome", key, outcome):
             return outcome
-        kept = self._records.read(key, Outcome, listed=True)
+        kept = parse_with_bytes(self._store, key, self._store.get(key), Outcome, listed=True)
         if kept is None:
             raise OperatorError("an outcome vanished: somebody deletes from the ledger", where=key)
-        return kept
+        if kept[0].trial.id == outcome.trial.id:
+            self._records.journal.note(key, kept[1])
+        return kept[0]
 
     def _key(self, trial: str, n: int, name: keys.AttemptFile) -> str:
         return keys.attempt_file(self._campaign, trial, n, name)

@@ -34,6 +34,7 @@ class Directives:
         wall_clock_s: float | None = None,
     ) -> Amendment:
         amendment = Amendment(
+            plan=self._records.journal.plan_sha256(),
             number=0,
             at=self._records.clock(),
             reps=reps,
@@ -79,8 +80,15 @@ class Directives:
         if [(look.terminal, look.complete_blocks) for look in newest] == [(terminal, complete_blocks)]:
             return newest[0]
 
-        at = self._records.clock()
-        look = Look(number=0, at=at, planned=planned, terminal=terminal, complete_blocks=complete_blocks, by=by)
+        look = Look(
+            plan=self._records.journal.plan_sha256(),
+            number=0,
+            at=self._records.clock(),
+            planned=planned,
+            terminal=terminal,
+            complete_blocks=complete_blocks,
+            by=by,
+        )
         return self._records.append("looks", "look", look)
 
     def decisions(self) -> tuple[Decision, ...]:
@@ -90,7 +98,9 @@ class Directives:
     def decide(self, decision: Decision) -> Decision:
         """Write what a look decided; or, when another controller was first, return what that one wrote."""
         key = keys.numbered(self._campaign, "decisions", decision.number)
+        decision = decision.model_copy(update={"plan": self._records.journal.plan_sha256()})
         if self._records.create("decision", key, decision):
+            self._records.journal.flush()
             return decision
         there = self._records.read(key, Decision, listed=True)
         if there is None:
@@ -112,14 +122,16 @@ class Directives:
         )
 
     def halt(self, task: str | None, reason: str) -> Halt:
-        halt = Halt(number=0, at=self._records.clock(), task=task, reason=reason)
-        return self._records.append("halts", "halt", halt)
+        return self._records.append("halts", "halt", self._halt_of(reason, task=task))
 
     def halt_condition(self, condition: str, reason: str) -> None:
         """Unless it was halted before: a halt that was lifted does not return."""
         if all(halt.condition != condition for halt in self._records.all("halts", Halt)):
-            halt = Halt(number=0, at=self._records.clock(), condition=condition, reason=reason)
-            self._records.append("halts", "halt", halt)
+            self._records.append("halts", "halt", self._halt_of(reason, condition=condition))
+
+    def _halt_of(self, reason: str, *, task: str | None = None, condition: str | None = None) -> Halt:
+        plan, at = self._records.journal.plan_sha256(), self._records.clock()
+        return Halt(plan=plan, number=0, at=at, task=task, condition=condition, reason=reason)
 
     def nothing_starts(self, open_trials: Iterable[Planned]) -> bool:
         """Whether records keep all these trials from starting: a cancellation, a look that ended the campaign and
@@ -136,9 +148,11 @@ class Directives:
         return now or self._records.read(keys.cancel(self._campaign), Cancel)
 
     def cancel(self, *, now: bool, by: str) -> Cancel:
-        wanted = Cancel(at=self._records.clock(), now=now, by=by)
+        plan = self._records.journal.plan_sha256()
+        wanted = Cancel(plan=plan, at=self._records.clock(), now=now, by=by)
         if not self._records.create("cancel", keys.cancel(self._campaign), wanted) and now:
             there = self._records.read(keys.cancel(self._campaign), Cancel)
             if there is not None and not there.now:
                 self._records.create("cancel", keys.cancel(self._campaign, now=True), wanted)
+        self._records.journal.flush()
         return self.cancelled() or wanted

@@ -29,10 +29,12 @@ from trialfleet_ledger.stage_reached import Stage, stage
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """What the store holds of one attempt. `end_sha256` is of the end's bytes; `bundle` the bundle's key."""
+    """What the store holds of one attempt. `start_sha256`, `end_sha256`: of the bytes; `bundle`: the bundle's
+    key."""
 
     intent: Intent
     start: Start | None = None
+    start_sha256: str | None = None
     patched: bool = False
     end: End | None = None
     end_sha256: str | None = None
@@ -156,6 +158,7 @@ def _outcome(trial: Trial, chain: Chain, now: TrialProgress) -> Outcome:
     last = chain[-1]
     measured = now.phase is TrialPhase.MEASURED and last.end is not None
     return Outcome(
+        plan=last.intent.plan,
         trial=trial,
         attempts=now.attempts,
         scored=now.scored,

@@ -7,10 +7,14 @@ from typing import Literal, NamedTuple
 
 AttemptFile = Literal["intent.json", "start.json", "live.log.zst", "patch.json", "bundle.tar.zst", "end.json"]
 
-Kind = Literal["epochs", "amendments", "halts", "looks", "decisions"]
+Kind = Literal["epochs", "amendments", "halts", "looks", "decisions", "journal"]
 
 _ATTEMPT = re.compile(r"attempts/([a-z2-7]{26})/([1-9][0-9]*)/([a-z.]+)")
+_OF_TRIAL = re.compile(r"(?:attempts/([a-z2-7]{26})/.+|(?:outcomes|quarantine)/([a-z2-7]{26})[./].+)")
 _QUARANTINE = re.compile(r"quarantine/([a-z2-7]{26})/([1-9][0-9]*)\.json")
+
+
+PLAN = "campaign.json"
 
 
 class AttemptKey(NamedTuple):
@@ -20,7 +24,7 @@ class AttemptKey(NamedTuple):
 
 
 def plan(campaign: str) -> str:
-    return f"{campaign}/campaign.json"
+    return f"{campaign}/{PLAN}"
 
 
 def is_plan(key: str) -> bool:
@@ -96,6 +100,16 @@ def parse_quarantine(campaign: str, key: str) -> tuple[str, int] | None:
     """
     match = _QUARANTINE.fullmatch(key.removeprefix(f"{campaign}/"))
     return (match[1], int(match[2])) if match else None
+
+
+def trial_of(name: str) -> str | None:
+    """The trial that a record (its key below the campaign) is about; None: about the whole campaign.
+
+    >>> trial_of(f"outcomes/{'a' * 26}.json"), trial_of("looks/1.json")
+    ('aaaaaaaaaaaaaaaaaaaaaaaaaa', None)
+    """
+    match = _OF_TRIAL.fullmatch(name)
+    return None if match is None else match[1] or match[2]
 
 
 def cancel(campaign: str, *, now: bool = False) -> str:

@@ -18,7 +18,17 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.halving import HalvingResult
-from trialfleet_ledger.records.base import Count, Frozen, Moment, Name, Number, Probability, Record, Reps, Sha256
+from trialfleet_ledger.records.base import (
+    BoundRecord,
+    Count,
+    Frozen,
+    Moment,
+    Name,
+    Number,
+    Probability,
+    Reps,
+    Sha256,
+)
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 
@@ -209,7 +219,7 @@ class AnytimeResult(Frozen):
     verdict: Literal["continue", "benefit", "harm"]
 
 
-class Decision(Record):
+class Decision(BoundRecord):
     """`decisions/<k>.json`. `blocks`: complete ones at this look, or at the halving; `stage`: what they added
     since the look before, without the `halted` tasks; `dropped`: saturated tasks, left out of all later blocks;
     `outcomes`: digest of the outcomes that were counted; `amendments`: how many there were; `obeyed`: False if the

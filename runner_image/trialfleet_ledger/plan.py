@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from trialfleet_ledger.blocks import CellName
 from trialfleet_ledger.campaign_spec import KubernetesSpec, Primary, RetrySpec
@@ -106,6 +106,13 @@ class Plan(Record):
     versions: dict[str, str]
     banner: str | None = None  # said on top of every report
     kubernetes: KubernetesPlan | None = None  # None: the local backend
+
+    @model_validator(mode="after")
+    def _is_closed(self) -> Plan:
+        unknown = {cell.task for cell in self.cells} - {task.order.id for task in self.tasks}
+        if unknown:
+            raise ValueError(f"cells name tasks that the plan does not have: {', '.join(sorted(unknown))}")
+        return self
 
     @property
     def agent_specs(self) -> tuple[AgentSpec, ...]:

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
@@ -13,7 +14,9 @@ from pydantic import ValidationError
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.journal import Journal
 from trialfleet_ledger.kill_points import checkpoint
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S, WHILE_READING_S, WrongValue, settle_value
@@ -28,18 +31,35 @@ def new_nonce() -> str:
 
 @dataclass(frozen=True)
 class RecordStore:
-    """Creates and reads the records of one campaign. Holds no state, so threads may share it. Every method raises
-    `StoreError` when the store cannot answer."""
+    """Creates and reads the records of one campaign. Threads may share it. Every method raises `StoreError` when
+    the store cannot answer."""
 
     store: Store
     campaign: str
     clock: Callable[[], float] = time.time
     nonce: Callable[[], str] = new_nonce
 
+    @cached_property
+    def journal(self) -> Journal:
+        return Journal(self.store, self.campaign, self._plan_bytes, self.clock)
+
+    def _plan_bytes(self) -> bytes | None:
+        """None: there is no plan, or none that can be read."""
+        key = keys.plan(self.campaign)
+        try:
+            stored = parse_with_bytes(self.store, key, self.store.get(key), Plan)
+        except OperatorError:
+            return None
+        return None if stored is None else stored[1]
+
     def create(self, step: str, key: str, record: Record) -> bool:
+        """Create-if-absent; what this writes, the journal's next entry names."""
+        raw = canonical_json(record)
         checkpoint(f"{step}.before")
-        created = self.store.create(key, canonical_json(record))
+        created = self.store.create(key, raw)
         checkpoint(f"{step}.after")
+        if created:
+            self.journal.note(key, raw)
         return created
 
     def read(self, key: str, model: type[R], *, listed: bool = False) -> R | None:
@@ -60,6 +80,7 @@ class RecordStore:
             number += 1
             made = record.model_copy(update={"number": number})
             if self.create(step, keys.numbered(self.campaign, kind, number), made):
+                self.journal.flush()
                 return made
 
 

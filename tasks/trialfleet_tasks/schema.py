@@ -14,6 +14,7 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, LastWords, Patch, Quarantine, Start
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look
 from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.journal import JournalEntry
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.task_order import MustFailTest, PatchClasses
@@ -41,6 +42,7 @@ FILES: dict[str, type[BaseModel]] = {
     "validation": Validation,
     "look": Look,
     "decision": Decision,
+    "journal-entry": JournalEntry,
     "patch-classes": PatchClasses,
     "must-fail-test": MustFailTest,
 }

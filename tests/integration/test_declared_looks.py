@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.simulated_cluster import Fate
 from tests.support.waiting import in_background, wait_until
 from trialfleet_analysis.monitoring import look_result
+from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.planning.amending import amend, grow_until_decided
 from trialfleet_controller.status.campaign_status import State, read_status
@@ -20,6 +22,7 @@ from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import (
     AnytimeResult,
     AnytimeRule,
@@ -78,6 +81,26 @@ def test_looks_go_on_to_the_end_where_nothing_is_there(site: Site) -> None:
     assert site.state is State.COMPLETE
     assert site.run(plan) is Ending.COMPLETE  # again: nothing is decided twice
     assert len(site.decisions) == 3
+
+
+@pytest.mark.parametrize("edited", [0, 6])
+def test_no_look_counts_a_verdict_that_was_edited(site: Site, edited: int) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 0.0, CONTROL: 0.0}
+    assert site.run(plan) is Ending.COMPLETE
+    shutil.rmtree(site.store.root / CAMPAIGN / "decisions")  # as if it had not been taken yet
+    treated = [trial for trial in trials(plan) if trial.condition == TREATED and trial.block == 0]
+    for trial in treated[:edited]:
+        path = site.store.root / CAMPAIGN / f"outcomes/{trial.id}.json"
+        path.write_bytes(path.read_bytes().replace(b'"verdict":"failed"', b'"verdict":"passed"'))
+    every = trials(plan)
+    news = Looks(plan, lambda: every, Ledger(site.store, CAMPAIGN), epoch=2).read()
+    stage = news.decisions[0].stage
+    assert sum(one.treatment_passed for one in stage) == 0
+    assert [sum(one.treatment_valid for one in stage), sum(one.control_valid for one in stage)] == [
+        12 - edited,
+        12,
+    ]
 
 
 def test_futility_ends_it_unless_the_operator_wants_to_go_on(site: Site) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import threading
 import time
 from collections import Counter
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.audit import audit
+from tests.support.audit import audit, find_tampered
 from tests.support.plans import CAMPAIGN, make_plan, priced
 from tests.support.simulated_cluster import BUNDLE, Cluster, ClusterBackend, Fate
 from tests.support.waiting import in_background, wait_until
@@ -25,6 +27,8 @@ from trialfleet_controller.dispatch.shards import Activity, Answers, Ending, Lea
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_ledger import keys
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Patch, Start
@@ -92,6 +96,81 @@ def test_many_at_once_and_every_trial_once(site: Site) -> None:
     report = live.report()
     assert (report.activity, report.open, report.oldest_open_block) == (Activity.OVER, 0, None)
     assert sum(counts.measured for counts in report.conditions.values()) == 120
+
+
+def test_a_trial_whose_records_were_deleted_is_not_drawn_again(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    assert site.dispatcher(plan).run() is Ending.COMPLETE
+    gone, launches = site.outcomes(plan)[0].trial.id, dict(site.cluster.launches)
+    shutil.rmtree(site.root / CAMPAIGN / "attempts" / gone)
+    shutil.rmtree(site.root / CAMPAIGN / "grants" / gone)
+    (site.root / CAMPAIGN / "outcomes" / f"{gone}.json").unlink()
+    assert site.dispatcher(plan, epoch=2).run() is Ending.HALTED
+    assert site.cluster.launches == launches
+    assert site.ledger.attempts.outcome(gone) is None
+    assert f"outcomes/{gone}.json was deleted after it was written" in site.told
+
+
+def test_control_a_trial_that_never_began_is_drawn(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    some = trials(plan)[:1]
+    site.dispatcher(plan, trials=some).run()
+    assert site.dispatcher(plan, epoch=2).run() is Ending.COMPLETE
+    assert len(audit(site.root, plan)) == len(trials(plan))
+    assert not any("tampered" in line for line in site.told)
+
+
+def test_nothing_starts_under_a_plan_that_was_edited(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=2)
+    site.dispatcher(plan, trials=trials(plan)[:1]).run()
+    launches = dict(site.cluster.launches)
+    path = site.root / CAMPAIGN / "campaign.json"
+    edited = path.read_bytes().replace(b'"created":', b'"created": ')
+    assert edited != path.read_bytes()
+    path.write_bytes(edited)
+    with pytest.raises(OperatorError, match=r"campaign\.json was changed") as caught:
+        site.dispatcher(plan, epoch=2).run()
+    assert caught.value.where == f"{site.store.url}/{CAMPAIGN}/campaign.json"
+    assert site.cluster.launches == launches
+
+
+@pytest.mark.parametrize("change", ["delete", "edit", "truncate"])
+def test_nothing_starts_where_the_journal_lacks_what_was_written(site: Site, change: str) -> None:
+    """Which trials have run is not known then."""
+    plan = make_plan(tasks=1, reps=2)
+    site.ledger.freeze(plan)
+    epochs.claim(site.store, CAMPAIGN, epochs.HeartbeatConfig()).end()
+    site.dispatcher(plan, trials=trials(plan)[:1]).run()
+    launches, entry = dict(site.cluster.launches), site.root / CAMPAIGN / "journal/1.json"
+    if change == "delete":
+        shutil.rmtree(entry.parent)
+    else:
+        entry.write_bytes(b"{}" if change == "edit" else entry.read_bytes()[:50])
+    second = epochs.claim(site.store, CAMPAIGN, epochs.HeartbeatConfig())
+    with pytest.raises(OperatorError, match=r"journal/1\.json was (deleted|changed) after") as caught:
+        site.dispatcher(plan, epoch=second.number).run()
+    assert caught.value.where == f"{site.store.url}/{CAMPAIGN}/journal/1.json"
+    assert site.cluster.launches == launches
+
+
+def test_a_campaign_without_a_journal_continues_and_says_so_once(site: Site) -> None:
+    """A version that keeps none began it."""
+    plan = make_plan(tasks=1, reps=2)
+    site.ledger.freeze(plan)
+    epochs.claim(site.store, CAMPAIGN, epochs.HeartbeatConfig()).end()
+    site.dispatcher(plan, trials=trials(plan)[:1]).run()
+    shutil.rmtree(site.root / CAMPAIGN / "journal")
+    for path in (site.root / CAMPAIGN).rglob("*.json"):
+        value = json.loads(path.read_bytes())
+        if path.name != "campaign.json":
+            new = ("plan", "journal", "start", "patch")
+            path.write_bytes(canonical_json({name: one for name, one in value.items() if name not in new}))
+    for number in (2, 3):
+        driver = epochs.claim(site.store, CAMPAIGN, epochs.HeartbeatConfig())
+        assert (driver.number, site.dispatcher(plan, epoch=number).run()) == (number, Ending.COMPLETE)
+        driver.end()
+        assert len([line for line in site.told if "keeps no journal" in line]) == 1
+    assert find_tampered(site.store, CAMPAIGN) == {}
 
 
 class SilentBackend(ClusterBackend):

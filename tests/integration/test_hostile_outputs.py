@@ -22,12 +22,13 @@ import pytest
 import yaml
 
 from tests.support.git_repositories import Made
-from tests.support.ledgers import NOW, Fate, plan, put, trials, write, write_running
+from tests.support.ledgers import NOW, Fate, plan, put, trials, write, write_journal, write_running
 from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.answer_process import computed
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.site import CampaignSite
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.display_text import ACTING
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
@@ -129,6 +130,11 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store = write(root, written, lambda trial, of=numbers, by=stranger: fate_of(of[trial.id], by))
         put(store, f"{name}/halts/1.json", Halt(number=1, at=NOW, reason=stranger.text()))
         put(store, f"{name}/cancel.json", Cancel(at=NOW, now=False, by=stranger.text()))
+        write_journal(store, written)
+    named = {stranger.text(): "0" * 64 for _ in range(9)} | {"../../../etc/passwd": "0" * 64}
+    (root / "other/journal/2.json").write_bytes(canonical_json({"number": 2, "at": NOW, "records": named}))
+    for edited in (root / f"demo/attempts/{TRIAL}").glob("*/end.json"):
+        edited.write_bytes(edited.read_bytes() + b"\n")
     return root / "demo"
 
 
@@ -297,6 +303,7 @@ APART = {
     "doctor": "shows a campaign's names alone, which cannot act",
     "run": "reads a file as `plan` does, and ends as `report`",
 }
+NAMES_TAMPERED = {"report", "side-by-side", "combine"}
 _REPORT = {".html", ".md", ".json"}
 FILES = {"report": _REPORT, "combine": _REPORT, "tables": {".csv"}, "view": {".html", ".csv"}}
 JSON = ("status", "show", "report", "tables", "side-by-side", "combine", "init")
@@ -329,6 +336,7 @@ def test_nothing_that_a_command_prints_or_writes_acts(
     assert printed
     assert "Traceback" not in printed
     check_text(printed, name)
+    assert ("ampered: " in printed) == (name in NAMES_TAMPERED)
     assert name not in SHOWS or "⟨U+202E⟩" in printed or "\\u202e" in printed
     kinds = set(check_files(tmp_path / "out"))
     assert kinds >= FILES.get(name, set())

@@ -15,6 +15,7 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.stored_journal import check_reads, read_journal
 from trialfleet_ledger.trial_order import trials
 
 
@@ -79,7 +80,17 @@ def audit(
         assert set(executions.values()) <= {1}, "an agent ran twice under one start"
     stored = [entry.key for entry in store.list(f"{plan.campaign}/outcomes/")]
     assert len(stored) == len(outcomes)
+    assert find_tampered(store, plan.campaign) == {}
     return outcomes
+
+
+def find_tampered(store: Store, campaign: str) -> dict[str, str]:
+    """What the journal says against the records that it names."""
+    journal = read_journal(store, campaign)
+    reads = check_reads(store, campaign, journal)
+    for _ in reads.get_many(sorted(reads.written)):
+        pass
+    return {**journal.faults, **reads.find_faults()}
 
 
 def _may_execute(ledger: Ledger, chain: tuple[StoredAttempt, ...], n: int) -> bool:

@@ -23,6 +23,7 @@ from trialfleet_ledger.bundle import described, pack
 from trialfleet_ledger.campaign_spec import Primary, RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Record
@@ -30,7 +31,7 @@ from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.measurements import Coverage, Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
-from trialfleet_ledger.records.verdicts import Loss, LossClass, Stop, Verdict
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 
@@ -142,28 +143,54 @@ def write(
     return store
 
 
-def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -> None:
-    """Start, patch, bundle, end of every attempt, and the outcome."""
+def write_journal(store: DirectoryStore, frozen: Plan) -> None:
+    """The journal's entry about what controllers write or read."""
+    ledger = Ledger(store, frozen.campaign)
+    for entry in store.list(f"{frozen.campaign}/"):
+        if entry.key.endswith(("campaign.json", "intent.json", "end.json")) or "/outcomes/" in entry.key:
+            ledger.journal.note(entry.key, (store.root / entry.key).read_bytes())
+    ledger.journal.flush()
+
+
+def write_trial(
+    store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate, *, named_plan: str | None = None
+) -> None:
+    """Start, patch, bundle, end of every attempt, and the outcome. `named_plan`: the plan that this names."""
     for number, loss in enumerate(fate.losses, start=1):
         write_loss(store, frozen.campaign, trial, number, loss)
     losses = tuple(loss.loss for loss in fate.losses)
     if fate.verdict is None:
-        _outcome(store, frozen, Outcome(trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses))
+        abandoned = Outcome(
+            plan=named_plan, trial=trial, attempts=len(losses), abandoned=losses[-1], losses=losses
+        )
+        _outcome(store, frozen, abandoned)
         return
     attempt = len(losses) + 1
     cause = {"needed": fate.needed, "unsteady": fate.unsteady, "cautions": fate.cautions}
     scored = records.scored(fate.verdict, stop=fate.stop, metrics=fate.metrics, delivery=fate.delivery, **cause)
-    data = bundle_bytes(frozen, trial, attempt, warnings=fate.warnings, files=fate.files, left_out=fate.left_out)
+    data = bundle_bytes(
+        frozen,
+        trial,
+        attempt,
+        warnings=fate.warnings,
+        files=fate.files,
+        left_out=fate.left_out,
+        scored=scored,
+        named_plan=named_plan,
+    )
     folder = f"attempts/{trial.id}/{attempt}"
     stored = data if fate.stored is None else fate.stored(data)
     put_bytes(store, f"{frozen.campaign}/{folder}/bundle.tar.zst", stored)
     named = sha256(stored if fate.sealed else data)
     _intent(store, frozen.campaign, trial, attempt)
-    _start(store, frozen.campaign, trial, attempt)
+    start = _start(store, frozen.campaign, trial, attempt)
     size = len(stored if fate.sealed else data)
-    end = records.end(scored, trial=trial.id, attempt=attempt, at=NOW + 60, bundle=named, bundle_bytes=size)
+    end = records.end(
+        scored, trial=trial.id, attempt=attempt, at=NOW + 60, start=start, bundle=named, bundle_bytes=size
+    )
     put(store, f"{frozen.campaign}/{folder}/end.json", end)
     measured = Outcome(
+        plan=named_plan,
         trial=trial,
         attempts=attempt,
         scored=scored,
@@ -199,13 +226,12 @@ def write_loss(
 ) -> None:
     """One lost attempt; `patched`: it left a patch.json."""
     folder = f"{campaign}/attempts/{trial.id}/{attempt}"
-    if loss.agent_started:
-        _start(store, campaign, trial, attempt)
-    if patched:
-        patch = records.patch(trial=trial.id, attempt=attempt, at=NOW + 20)
+    start = _start(store, campaign, trial, attempt) if loss.agent_started else None
+    patch = records.patch(trial=trial.id, attempt=attempt, at=NOW + 20) if patched else None
+    if patch is not None:
         put(store, f"{folder}/patch.json", patch)
     _intent(store, campaign, trial, attempt, score_only=score_only)
-    end = records.end(loss, trial=trial.id, attempt=attempt, at=NOW + 30, by=by)
+    end = records.end(loss, trial=trial.id, attempt=attempt, at=NOW + 30, by=by, start=start)
     put(store, f"{folder}/end.json", end)
 
 
@@ -217,9 +243,10 @@ def _intent(store: DirectoryStore, campaign: str, trial: Trial, attempt: int, *,
     put(store, f"{campaign}/attempts/{trial.id}/{attempt}/intent.json", intent)
 
 
-def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> None:
+def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> str:
     start = records.start(trial=trial.id, attempt=attempt, at=NOW, isolation="bubblewrap")
     put(store, f"{campaign}/attempts/{trial.id}/{attempt}/start.json", start)
+    return sha256(canonical_json(start))
 
 
 def put(store: DirectoryStore, key: str, record: Record) -> None:
@@ -242,9 +269,14 @@ def bundle_bytes(
     warnings: tuple[str, ...] = (),
     files: Mapping[str, bytes] | None = None,
     left_out: Mapping[str, int] | None = None,
+    scored: Scored | None = None,
+    named_plan: str | None = None,
 ) -> bytes:
     files = files or {"patch.diff": b"", "prompt.txt": trial.task.encode()}
+    if scored is not None:
+        files = {**files, "scored.json": canonical_json(scored)}
     manifest = Manifest(
+        plan=named_plan,
         campaign=frozen.campaign,
         trial=trial,
         attempt=attempt,

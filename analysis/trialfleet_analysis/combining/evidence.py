@@ -38,6 +38,7 @@ class CampaignEvidence:
     verified: bool
     identities: frozenset[object]
     anytime: AnytimeFinding | None = None
+    tampered: str = ""  # what is not as it was written
 
     @property
     def plan(self) -> Plan:
@@ -77,6 +78,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
         verified=found.verified,
         identities=_identities(found),
         anytime=anytime_finding(scheme, columns),
+        tampered=found.tampered,
     )
 
 

@@ -113,6 +113,9 @@ def _limits(of: Interval) -> str:
 
 
 def _cautions(found: Combination, campaigns: Sequence[CampaignEvidence]) -> Iterator[str]:
+    for campaign in campaigns:
+        if campaign.tampered:
+            yield f"Tampered: {campaign.label}: {campaign.tampered}. See its own report."
     for one in found.differences:
         yield f"The campaigns differ in {one.text}. The numbers are means over that."
     yield from _disagreement(found)

@@ -111,6 +111,8 @@ def assemble(
         channels=channels(composed, used),
         inline=inline_texts(composed, used),
         quarantined=_refused(campaign),
+        tampered=frame.tampered,
+        journaled=not frame.journal.absent,
         unplanned=campaign.unplanned,
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
@@ -194,7 +196,15 @@ def _refused(campaign: CampaignTables) -> tuple[RefusedBundle, ...]:
     refused = some(campaign.trials, known(campaign.trials, "fault"))
     return tuple(
         RefusedBundle(
-            row["trial"], row["task"], row["condition"], row["attempts"], row["bundle"] or "", row["fault"]
+            row["trial"],
+            row["task"],
+            row["condition"],
+            row["attempts"],
+            row["bundle"] or "",
+            row["fault"],
+            row["tampered"],
         )
-        for row in refused.select(["trial", "task", "condition", "attempts", "bundle", "fault"]).to_pylist()
+        for row in refused.select(
+            ["trial", "task", "condition", "attempts", "bundle", "fault", "tampered"]
+        ).to_pylist()
     )

@@ -74,7 +74,7 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class RefusedBundle:
-    """A trial whose bundle is not what its outcome says."""
+    """A trial whose bundle is not what its outcome says. `tampered`: no quarantine record explains it."""
 
     trial: str
     task: str
@@ -82,6 +82,7 @@ class RefusedBundle:
     attempt: int
     bundle: str
     reason: str
+    tampered: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,9 @@ class Report:
     `dry_run`: other agents ran in place of the campaign's. `title`: its name; of a dry run, with that label.
     `decision`: of the declared contrast; None without one. `answer`: that decision, then its size and its cost, in
     sentences. `summary`: the contrast in one table. `compared`: tasks that the conditions' means and all contrasts
-    are made of. `below_plan`: of an interim report, the cells that still wait for trials, fewest first; halted
-    tasks apart.
+    are made of. `tampered`: records of the campaign that were changed or deleted; `journaled`: such ones are
+    noticed. `below_plan`: of an interim report, the cells that still wait for trials, fewest first; halted tasks
+    apart.
     """
 
     dry_run: bool
@@ -145,6 +147,8 @@ class Report:
     quarantined: tuple[RefusedBundle, ...]
     unplanned: tuple[str, ...]
     manifest: tuple[ManifestLine, ...]
+    tampered: tuple[str, ...] = ()
+    journaled: bool = True
     below_plan: tuple[BelowPlan, ...] = ()
     crashes: tuple[CrashCount, ...] = ()
     uncaused: tuple[UncausedPass, ...] = ()

@@ -29,6 +29,7 @@ def cautions(report: Report) -> tuple[str, ...]:
     """Most important first."""
     result = declared_result(report)
     return (
+        *_tampered(report),
         *_interim(report),
         *(_confounded(result.contrast) if result else ()),
         *_quarantine(report),
@@ -143,14 +144,35 @@ def _changes(contrast: Contrast) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _quarantine(report: Report) -> Iterator[str]:
-    if report.quarantined:
+def _tampered(report: Report) -> Iterator[str]:
+    named, trials = report.tampered[:CELLS_NAMED], [one for one in report.quarantined if one.tampered]
+    more = f"; and {len(report.tampered) - CELLS_NAMED} more" if len(report.tampered) > CELLS_NAMED else ""
+    if named:
+        restore = "Restore what was written, or do not rely on this answer."
+        yield f"Tampered: {'; '.join(named)}{more}. {restore}"
+    if trials:
+        first = trials[0]
         yield (
-            f"Left out as missing data: {plural(len(report.quarantined), 'trial')} whose bundle or chain of "
-            "attempts is not what its outcome says (listed under losses)."
+            f"Tampered: {plural(len(trials), 'trial')} left out as missing data, because records or bundles are "
+            f"not what was written (listed under losses). For example {first.task} × {first.condition}, trial "
+            f"{first.trial}: {first.reason}."
+        )
+
+
+def _quarantine(report: Report) -> Iterator[str]:
+    damaged = [one for one in report.quarantined if not one.tampered]
+    if damaged:
+        yield (
+            f"Left out as missing data: {plural(len(damaged), 'trial')} whose bundle is not what its end says "
+            "(listed under losses)."
         )
     if not report.verified:
         yield "Bundles were not verified for this report (--no-verify): only their existence was checked."
+    if not report.journaled:
+        yield (
+            "The version of trialfleet that ran this campaign keeps no journal: records that were edited to agree "
+            "with each other, or deleted, are not noticed."
+        )
     if report.unplanned:
         yield f"Left out: {plural(len(report.unplanned), 'outcome')} that the plan has no place for."
 

@@ -144,6 +144,8 @@ def _caveats(names: tuple[str, str], campaigns: tuple[CampaignTables, CampaignTa
     if differing:
         yield f"Models read other texts in each: {', '.join(differing)}."
     for name, one in zip(names, campaigns, strict=True):
+        if one.tampered:
+            yield f"Tampered: {name}: {one.tampered}. See its own report."
         if one.interim:
             yield (
                 f"{name} is not finished: only its first {plural(one.blocks, 'complete block')} of "

@@ -51,7 +51,7 @@ def tables(
 
 
 def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
-    from trialfleet_analysis.tables.columns import known
+    from trialfleet_analysis.tables.columns import known, truths
 
     plan = campaign.frame.plan
     facts = {
@@ -59,6 +59,8 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
         "trials": campaign.trials.num_rows,
         "attempts": campaign.attempts.num_rows,
         "refused": int(known(campaign.trials, "fault").sum()),
+        "tampered_trials": int(truths(campaign.trials, "tampered").sum()),
+        "tampered": list(campaign.frame.tampered),
         "unplanned": list(campaign.unplanned),
         "interim": campaign.interim,
         "verified": campaign.verified,
@@ -75,6 +77,8 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
         click.echo(
             f"{facts['refused']} trials are missing data: their records or bundles contradict them", err=True
         )
+    for fault in campaign.frame.tampered:
+        click.echo(f"tampered: {fault}", err=True)
     if campaign.interim:
         click.echo("not all trials are over: make rates of rows with in_blocks alone", err=True)
     for trial in campaign.unplanned:

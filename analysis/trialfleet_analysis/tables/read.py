@@ -12,10 +12,14 @@ import pyarrow as pa
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import Frame, read_frame, read_ledger, record_look
 from trialfleet_analysis.tables.arrow import attempts_table, trials_table
+from trialfleet_analysis.tables.columns import truths
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
+from trialfleet_ledger.stored_journal import StoredJournal
+
+NAMED = 3  # tampered records
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,14 @@ class CampaignTables:
     def monitored(self) -> bool:
         """Whether numbers seen now may still change: blocks are open. What a halted task lacks changes none."""
         return self.interim and self.blocks < self.frame.reps
+
+    @property
+    def tampered(self) -> str:
+        """What is not as it was written, for a caution; empty: nothing."""
+        named, trials = self.frame.tampered, int(truths(self.trials, "tampered").sum())
+        more = [f"and {len(named) - NAMED} more"] if len(named) > NAMED else []
+        left_out = [f"trials left out as missing data: {trials}"] if trials else []
+        return "; ".join([*named[:NAMED], *more, *left_out])
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -81,8 +93,8 @@ def open_campaign(
         return _from_tables(frame, tasks, held)
     # A fresh witness: what the check of the kept tables saw may be older than what is read now.
     witness = ReadDigests(store, campaign)
-    made = _from_records(witness, campaign, verify=verify)
-    if verify and made.unplanned == () and not made.interim:
+    made = _from_records(witness, campaign, frame.journal, verify=verify)
+    if verify and made.unplanned == () and not made.interim and not made.frame.faults:
         with suppress(StoreError, OperatorError):
             sealed = keep(store, made.frame, witness.sources(), made.trials, made.attempts)
             return replace(made, sealed=sealed)
@@ -104,8 +116,8 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -
     )
 
 
-def _from_records(witness: ReadDigests, campaign: str, *, verify: bool) -> CampaignTables:
-    ledger = read_ledger(cast("Store", witness), campaign)
+def _from_records(witness: ReadDigests, campaign: str, journal: StoredJournal, *, verify: bool) -> CampaignTables:
+    ledger = read_ledger(cast("Store", witness), campaign, journal)
     tasks = task_rows(ledger)
     blocks = usable_blocks(ledger)
     evidence = read_evidence(witness.store, ledger, verify=verify)

@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Literal, get_args
 
-from trialfleet_analysis.evidence import Evidence
+from trialfleet_analysis.evidence import QUARANTINED, Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
 from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.blocks import complete_blocks
@@ -56,7 +56,7 @@ class TrialRow:
     stopped. With any, the first run that started is missing, regardless of retries. `core_s`: seconds of core time
     for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that cannot be
     (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle says
-    against that. `needed`, `unsteady`, `cautions`: as in `Scored`.
+    against that; `tampered`: no quarantine record explains it. `needed`, `unsteady`, `cautions`: as in `Scored`.
     `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
     attempt.
     """
@@ -86,6 +86,7 @@ class TrialRow:
     seed: int = 0
     abandoned: LossClass | None = None
     fault: str | None = None
+    tampered: bool = False
     started_at: float | None = None
     ended_at: float | None = None
     host: str | None = None
@@ -178,7 +179,10 @@ def trial_row(
     fault = evidence.fault if evidence else None
     run = evidence.run if evidence else NOBODY
     metrics, left_out = (None, ()) if scored is None else possible(scored.metrics)
+    tampered = fault is not None and not fault.startswith(QUARANTINED)
     missing = fault or (f"abandoned: {outcome.abandoned}" if scored is None else None)
+    if tampered:
+        missing = f"tampered: {missing}"
     if missing is not None:
         scored = None
     return TrialRow(
@@ -207,6 +211,7 @@ def trial_row(
         seed=trial.seed,
         abandoned=outcome.abandoned,
         fault=fault,
+        tampered=tampered,
         started_at=run.started_at,
         ended_at=run.ended_at,
         host=run.host,

@@ -15,7 +15,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 5  # a table of another version is made again, never read
+VERSION = 6  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -114,6 +114,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("missing", TEXT, "why there is no verdict", "", "there is one"),
     Column("abandoned", WORD, "the class of the loss for which the trial was abandoned", "", "it was not"),
     Column("fault", TEXT, "what in its chain or bundle contradicts its outcome", "", "nothing"),
+    Column("tampered", CLAIM, "whether a record or bundle of it was changed or deleted after it was written"),
     Column("verified", CLAIM, "whether its bundle was read and is the one that its outcome names"),
     Column("attempts", COUNT, "how many attempts it took"),
     Column("losses", TEXTS, "the classes of its lost attempts, in order"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Keys of a campaign that are copied. Grants are not: a grant permits its holder to write a verdict.
 _RECORDS = re.compile(
-    r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks|decisions)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
+    r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks|decisions|journal)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(intent|start|patch|end)\.json"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
     r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"
@@ -63,7 +63,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
             hint="name another folder",
         )
     odd: list[str] = []
-    wanted = list(_wanted(found.store.list(f"{found.name}/"), found.name, odd, no_bundles=no_bundles))
+    wanted = list(_wanted(_listed(found.store, found.name), found.name, odd, no_bundles=no_bundles))
     there = {entry.key for entry in target.list(f"{found.name}/") if not _is_replaced(found.name, entry.key)}
     missing = [key for key in wanted if key not in there]
     _copy(found.store, target, found.name, missing)
@@ -134,6 +134,19 @@ def _digest_in(end: bytes | None) -> str | None:
     except ValueError:
         return None
     return cast("dict[str, Any]", value).get("bundle") if isinstance(value, dict) else None
+
+
+def _listed(store: Store, campaign: str) -> Iterator[ListedKey]:
+    """The journal is listed before the records that it names, and epochs before the entries that they count: of
+    later ones the copy might lack some."""
+    from trialfleet_ledger import keys
+
+    early = (keys.folder(campaign, "epochs"), keys.folder(campaign, "journal"))
+    for folder in early:
+        yield from store.list(folder)
+    for entry in store.list(f"{campaign}/"):
+        if not entry.key.startswith(early):
+            yield entry
 
 
 def _wanted(entries: Iterator[ListedKey], campaign: str, odd: list[str], *, no_bundles: bool) -> Iterator[str]:

@@ -22,6 +22,7 @@ from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.epochs import Driver
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
 from trialfleet_controller.dispatch.io_pool import IoPool, PeriodicTask
+from trialfleet_controller.dispatch.journal_check import check_ledger, note_outcomes
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned, told
 from trialfleet_controller.dispatch.rate_limit import RateLimit
@@ -75,13 +76,13 @@ class Dispatcher:
         self._rate_limit = RateLimit.of(lease.creates_per_s, burst=lease.creates_burst, now=time.monotonic())
         self._io_pool = IoPool(backend.concurrency)
         self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
-        self._stop_conditions = StopConditions(
-            ledger, CrashWatch(ledger, self._looks.trials), tell, note, every_s=self._intervals.steer_s
-        )
+        crashes = CrashWatch(ledger, self._looks.trials)
+        self._stop_conditions = StopConditions(ledger, crashes, tell, note, every_s=self._intervals.steer_s)
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
         self._look = PeriodicTask(self._io_pool, self._looks.read, self._follow_looks)
-        self._next_look = 0.0
+        self._journal = PeriodicTask(self._io_pool, ledger.journal.flush, lambda _: None)
+        self._next_look = self._next_flush = 0.0
         metered = frozenset(name for name, own in plan.agents.items() if own.spec.model is not None)
         budget = CampaignBudget(lease.money_usd, plan.limits.cost_usd or 0.0)
         self._table = TrialTable(trials, blocks_ahead=plan.blocks_ahead, budget=budget, metered=metered)
@@ -139,6 +140,8 @@ class Dispatcher:
                 self._turn()
             self._read_last_directives()
             self._take_last_look()
+            if self._interrupt.level < 2:  # the next controller names what this one leaves
+                self._ledger.journal.flush()
             self._publish(Activity.OVER)
             return self._ending()
         except CredentialsRefused:
@@ -150,11 +153,15 @@ class Dispatcher:
 
     def _recover(self) -> None:
         """Take up what earlier controllers left."""
-        survey = self._ledger.survey()
+        checked = check_ledger(self._ledger)
+        survey = checked.listing
+        for sentence in checked.sentences():
+            self._tell(sentence)
         mine = {trial.id: trial for trial in self._trials}
         done = [trial for trial in self._trials if trial.id in survey.done]
-        begun = [mine[trial] for trial in survey.open if trial in mine]
-        self._table.resume(done, begun)
+        begun = [mine[trial] for trial in survey.open if trial in mine and trial not in checked.tampered]
+        note_outcomes(self._ledger, checked.journal, [trial.id for trial in done])
+        self._table.resume([*done, *(mine[trial] for trial in checked.tampered if trial in mine)], begun)
         self._follow(self._stop_conditions.read())
         self._follow_looks(self._looks.read())
         self._recovery.begin(done, begun)
@@ -169,6 +176,7 @@ class Dispatcher:
                 return None
         self._obey_lease()
         self._stop_if_out_of_time()
+        self._flush_journal_if_due()
         if self._stop_conditions.due:
             self._directives.go()
         self._read_ends_if_due()
@@ -180,6 +188,12 @@ class Dispatcher:
         self._trial_driver.look_at_watched(time.monotonic())
         self._publish(Activity.DRAINING if self._stop_conditions.ending else Activity.DRIVING)
         return self._on_change(self._table.tally)
+
+    def _flush_journal_if_due(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_flush:
+            self._next_flush = now + self._intervals.journal_s
+            self._journal.go()
 
     def _over(self) -> bool:
         if self._interrupt.asked:

@@ -22,7 +22,7 @@ from trialfleet_ledger.records.base import Count, Record
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import is_listed
-from trialfleet_ledger.stored_records import parse_record, parse_with_bytes
+from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
 
 
 class Heartbeat(Record):
@@ -107,13 +107,13 @@ def claim(
     """Become the campaign's driver. Raises `AlreadyDriven` when another controller lives."""
     if not pulse.enabled:
         return Driver(store, campaign, 0, pulse)
+    records = RecordStore(store, campaign)
     while True:
         newest = _newest(store, campaign)
-        if newest:
-            _wait_for_death(store, campaign, newest, pulse, tell)
-        checkpoint("epoch.before")
-        if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(_mine(newest + 1))):
-            checkpoint("epoch.after")
+        last = _wait_for_death(store, campaign, newest, pulse, tell) if newest else None
+        mine = _mine(records, newest + 1, journal=records.journal.begin(after=last.journal if last else 0))
+        if records.create("epoch", keys.numbered(campaign, "epochs", newest + 1), mine):
+            records.journal.flush()
             driver = Driver(store, campaign, newest + 1, pulse)
             driver.beat()
             return driver
@@ -124,30 +124,32 @@ def _newest(store: Store, campaign: str) -> int:
     return max((keys.number_of(key) for key in found if key.endswith(".json")), default=0)
 
 
-def _mine(number: int) -> Epoch:
+def _mine(records: RecordStore, number: int, *, journal: int) -> Epoch:
     return Epoch(
+        plan=records.journal.plan_sha256(),
         number=number,
         at=time.time(),
         host=machine.host(),
         boot_id=boot_id(),
         pid=os.getpid(),
         nonce=secrets.token_hex(16),
+        journal=journal,
         machine=machine_id(),
     )
 
 
 def _wait_for_death(
     store: Store, campaign: str, number: int, pulse: HeartbeatConfig, tell: Callable[[str], None]
-) -> None:
+) -> Epoch | None:
     """Returns when epoch `number` is over. Raises `AlreadyDriven` when its controller lives."""
     key, beat = keys.numbered(campaign, "epochs", number), keys.beat(campaign, number)
     epoch = parse_record(store, key, store.get(key), Epoch, listed=True)
     if epoch is None:
-        return
+        return None
     raw = store.get(beat)
     last = parse_with_bytes(store, beat, raw, Heartbeat, listed=raw is None and is_listed(store, beat))
     if last is not None and last[0].state == "ended":
-        return
+        return epoch
     alive = AlreadyDriven(
         f"another controller drives this campaign: process {epoch.pid} on {epoch.host}",
         where=campaign,
@@ -157,10 +159,11 @@ def _wait_for_death(
     if here is Liveness.ALIVE and machine.process_lives(epoch.pid, before=epoch.at):
         raise alive
     if here in (Liveness.ALIVE, Liveness.REBOOTED):
-        return
+        return epoch
     tell(f"epoch {number} on {epoch.host} has not ended; watching its heartbeat for {pulse.takeover_s:.0f} s")
     if _beats(store, beat, None if last is None else last[1], pulse):
         raise alive
+    return epoch
 
 
 def _beats(store: Store, key: str, first: bytes | None, pulse: HeartbeatConfig) -> bool:

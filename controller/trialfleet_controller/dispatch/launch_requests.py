@@ -41,6 +41,7 @@ class Granter:
 
         store, expires_s = self._store, self._expires_s
         return Grants(
+            plan=intent.plan,
             campaign=campaign,
             trial=trial.record(),
             attempt=n,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from trialfleet_controller.dispatch.crash_watch import CrashWatch
+from trialfleet_controller.dispatch.journal_check import read_unchanged
 from trialfleet_ledger.amendments import planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
@@ -183,7 +184,7 @@ class Looks:
         if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
             return None
         since = earlier[-1].blocks if earlier else 0
-        ended = list(self._ledger.attempts.outcomes([trial.id for trial in wanted if trial.block >= since]))
+        ended = read_unchanged(self._ledger, [trial.id for trial in wanted if trial.block >= since])
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
         stage = self._stage(ended, halted)
@@ -234,7 +235,7 @@ class Looks:
             return decision
         primary = {task.order.id for task in self._plan.tasks if task.primary}
         trials = [trial.id for trial in wanted if trial.task in primary]
-        return decision.model_copy(update={"dropped": saturated(self._ledger.attempts.outcomes(trials))})
+        return decision.model_copy(update={"dropped": saturated(read_unchanged(self._ledger, trials))})
 
     def _stage(self, ended: Sequence[Outcome], halted: Collection[str]) -> tuple[StageCounts, ...]:
         tasks = [task.order.id for task in self._plan.tasks if task.primary and task.order.id not in halted]

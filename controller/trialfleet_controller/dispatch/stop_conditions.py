@@ -23,6 +23,7 @@ class PollIntervals:
     watch_s: float = 2.0  # attempts that another controller launched
     ends_s: float = 10.0  # ends in the ledger whose runners the backend has not reported
     ends_age_s: float = 5.0  # an end that is younger is left to the backend, which knows more about its runner
+    journal_s: float = 15.0  # records that the journal does not name yet
     finish_s: float = 1800.0  # after Ctrl-C, for trials whose runners die with this process
     wind_down_s: float = 15.0  # for I/O that is under way, beyond all that runners are given
     back_off_s: float = 1.0  # the first pause when attempts end before their agents begin; later ones double

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import Liveness, Wait
@@ -19,6 +19,7 @@ from trialfleet_controller.status.outcomes import (
     read_outcomes,
     settle_json,
     without_quarantined,
+    without_tampered,
 )
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, select_halted_cells
@@ -33,6 +34,7 @@ from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S
+from trialfleet_ledger.stored_journal import by_trial, check_reads, of_campaign, read_journal
 from trialfleet_ledger.stored_records import R, parse_record, readable
 
 # A second controller waits as long before it takes over; the clocks of store and machine may differ.
@@ -134,6 +136,7 @@ class CampaignStatus:
     extended: bool = False  # reps were added after that
     out_of_time: bool = False
     quarantined: int = 0
+    tampered: list[str] = field(default_factory=list[str])  # records that are not as they were written
     bundles: str = (
         "verified by the controller when it stored the outcomes; `trialfleet report` verifies each again"
     )
@@ -158,13 +161,19 @@ class CampaignStatus:
 
 def read_status(store: Store, campaign: str) -> CampaignStatus:
     """Raises `OperatorError` when there is no such campaign."""
+    journal = read_journal(store, campaign)  # before the records that it names
+    reads = check_reads(store, campaign, journal)
+    whole, store = store, cast("Store", reads)
     plan = Ledger(store, campaign).plan()
     amended, halts = readable(store, campaign, "amendments", Amendment), readable(store, campaign, "halts", Halt)
     decisions = readable(store, campaign, "decisions", Decision)
     cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records)
     reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
-    outcomes = [without_quarantined(outcome, quarantined) for outcome in read_outcomes(store, campaign)]
+    stored = read_outcomes(store, campaign)
+    faults, store = {**journal.faults, **reads.find_faults()}, whole
+    tampered = {outcome["trial"]["id"] for outcome in stored} if keys.PLAN in faults else by_trial(faults)
+    outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
     holding = in_force(halts.records, amended.records)
     halted = select_halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
@@ -186,6 +195,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         amendments=len(amended.records),
         after_look=any(amendment.after_look for amendment in amended.records),
         banner=plan.banner,
+        tampered=[*of_campaign(faults), *by_trial(faults).values()],
         deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any, cast
 
 from pydantic_core import from_json
@@ -55,5 +56,14 @@ def without_quarantined(outcome: dict[str, Any], quarantined: set[tuple[str, int
     """A measurement whose bundle was quarantined at any time is missing data, as in the report."""
     if outcome["scored"] is None or (outcome["trial"]["id"], outcome["attempts"]) not in quarantined:
         return outcome
+    return _as_missing(outcome)
+
+
+def without_tampered(outcomes: Iterable[dict[str, Any]], tampered: Collection[str]) -> list[dict[str, Any]]:
+    """Trials with records that are not as they were written are missing data. `tampered`: their ids."""
+    return [_as_missing(outcome) if outcome["trial"]["id"] in tampered else outcome for outcome in outcomes]
+
+
+def _as_missing(outcome: dict[str, Any]) -> dict[str, Any]:
     lost = LossClass.QUARANTINED.value
     return {**outcome, "scored": None, "abandoned": lost, "losses": [*outcome["losses"], lost]}

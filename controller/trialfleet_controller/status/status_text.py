@@ -11,6 +11,8 @@ from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.looks import PEEKING
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
 
+SHOWN = 8  # tampered records
+
 
 def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
     """The report for people."""
@@ -18,6 +20,8 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         f"{status.title}: {status.state}; {status.terminal} of {status.planned} trials",
         *_of_state(status),
         *([status.banner] if status.banner else []),
+        *(f"tampered: {one_line(one)}" for one in status.tampered[:SHOWN]),
+        *([f"tampered: {len(status.tampered) - SHOWN} more records"] if len(status.tampered) > SHOWN else []),
         *map(one_line, status.deliveries),
         *([f"cancelled by {one_line(status.cancelled)}"] if status.cancelled else []),
         *(f"halted: {one_line(halt, MESSAGE_CHARS)}" for halt in status.halts),

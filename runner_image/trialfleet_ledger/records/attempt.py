@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from trialfleet_ledger.records.base import Count, Frozen, Moment, Ordinal, ProcessId, Record, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Count, Frozen, Moment, Ordinal, ProcessId, Record, Sha256
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.verdicts import Loss, Scored, Stop
 
 
-class AttemptRecord(Record):
+class AttemptRecord(BoundRecord):
     """Base of what is stored of one attempt. `nonce`: its intent's."""
 
     trial: str
@@ -79,9 +79,12 @@ class Patch(AttemptRecord):
 
 
 class End(AttemptRecord):
-    """4. The only commit of an attempt: a verdict or a loss."""
+    """4. The only commit of an attempt: a verdict or a loss. `start`, `patch`: the SHA-256 of those records'
+    bytes; None: the writer of the end knew of none, and one that appears later says nothing."""
 
     by: Literal["runner", "controller"]
+    start: Sha256 | None = None
+    patch: Sha256 | None = None
     scored: Scored | None = None
     loss: Loss | None = None
     bundle: Sha256 | None = None
@@ -117,7 +120,7 @@ class LastWords(Record):
     over_limits: bool = False
 
 
-class Quarantine(Record):
+class Quarantine(BoundRecord):
     """`quarantine/<trial>/<n>.json`."""
 
     trial: str

@@ -41,3 +41,10 @@ class Record(Frozen):
     """Base of every stored file."""
 
     schema_version: Literal[1] = SCHEMA
+
+
+class BoundRecord(Record):
+    """Base of every record of a campaign but its plan. `plan`: the SHA-256 of `campaign.json`; None: no campaign
+    wrote the record."""
+
+    plan: Sha256 | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from trialfleet_ledger.records.base import Count, Dollars, Moment, Name, ProcessId, Record, Reps, Seconds
+from trialfleet_ledger.records.base import BoundRecord, Count, Dollars, Moment, Name, ProcessId, Reps, Seconds
 
 
-class Amendment(Record):
+class Amendment(BoundRecord):
     """`amendments/<k>.json`: more reps, another cost cap or wall-clock limit (the latest holds), or a halt lifted.
     `epoch`: of the controller that wrote it."""
 
@@ -21,7 +21,7 @@ class Amendment(Record):
     epoch: Count = 0
 
 
-class Halt(Record):
+class Halt(BoundRecord):
     """`halts/<k>.json`: why nothing more of that scope starts: of a task in all conditions, of a condition in all
     tasks, or, without either, of the whole campaign."""
 
@@ -53,7 +53,7 @@ class Halt(Record):
         return self.task in (None, task) and self.condition in (None, condition)
 
 
-class Cancel(Record):
+class Cancel(BoundRecord):
     """`cancel.json`."""
 
     at: Moment
@@ -61,7 +61,7 @@ class Cancel(Record):
     by: str
 
 
-class Look(Record):
+class Look(BoundRecord):
     """`looks/<k>.json`: results were shown before all trials had ended. Counts are of that moment; the numbers
     used `complete_blocks` blocks. An extension after a look is labelled."""
 
@@ -73,8 +73,9 @@ class Look(Record):
     by: str  # what showed the results
 
 
-class Epoch(Record):
-    """`epochs/<k>.json`: the controller that drives the campaign."""
+class Epoch(BoundRecord):
+    """`epochs/<k>.json`: the controller that drives the campaign. `journal`: how many entries the journal had when
+    the controller began."""
 
     number: Count
     at: Moment
@@ -82,4 +83,5 @@ class Epoch(Record):
     boot_id: str
     pid: ProcessId
     nonce: str
+    journal: Count = 0
     machine: str | None = None  # `machine_id`; None: it has none

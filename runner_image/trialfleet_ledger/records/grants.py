@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.base import Count, Frozen, Name, Ordinal, Record, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Count, Frozen, Name, Ordinal, Sha256
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.records.trial import Trial
@@ -28,7 +28,7 @@ class PutGrant(Frozen):
     readback: GetGrant | None = None  # of the same key: tells an unanswered try of ours from another's write
 
 
-class Grants(Record):
+class Grants(BoundRecord):
     """All that a runner is given for one attempt: its order and where it may read and write."""
 
     campaign: Name

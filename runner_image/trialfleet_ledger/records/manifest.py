@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_ledger.records.base import Count, Frozen, Name, Ordinal, Record, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Count, Frozen, Name, Ordinal, Sha256
 from trialfleet_ledger.records.trial import Trial
 
 
@@ -16,7 +16,7 @@ class BundleFile(Frozen):
     left_out: Count = 0
 
 
-class Manifest(Record):
+class Manifest(BoundRecord):
     """`manifest.json`, the first member of every bundle: what is in it and what made it."""
 
     campaign: Name

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from trialfleet_ledger.records.base import Count, Record, Sha256
+from trialfleet_ledger.records.base import BoundRecord, Count, Sha256
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import LossClass, Scored
 
 
-class Outcome(Record):
+class Outcome(BoundRecord):
     """5. The fold of a trial's chain, kept: its existence means that the trial is terminal."""
 
     trial: Trial

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.store.protocol import Store, StoreError
 
 T = TypeVar("T")
@@ -70,6 +71,12 @@ def settle_again(
         error.value = agreed
         error.args = (f"{error}; read {values.count(agreed)} times: {describe_value(agreed)}",)
         raise
+
+
+def require_digest(expected: str, data: bytes | None) -> None:
+    """Raises `WrongValue` if the bytes have another SHA-256, or if there are none."""
+    if data is None or sha256(data) != expected:
+        raise WrongValue(f"it is not the value with the SHA-256 {expected}")
 
 
 def is_listed(store: Store, key: str) -> bool:

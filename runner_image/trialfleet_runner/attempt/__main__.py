@@ -58,7 +58,8 @@ def run(grants: Grants, stop: threading.Event) -> RunnerExit:
     with locked(claim_scratch(), folder_name(grants), stopped=stop.is_set) as scratch:
         if stop.is_set():
             return RunnerExit.STOPPED
-        if not commit.claim(grants, scratch=scratch.runner, isolation=sandbox.name):
+        start = commit.claim(grants, scratch=scratch.runner, isolation=sandbox.name)
+        if start is None:
             return RunnerExit.ANOTHERS
         last_words = os.environ.pop(LAST_WORDS, None)
         attempt = Attempt(
@@ -70,6 +71,7 @@ def run(grants: Grants, stop: threading.Event) -> RunnerExit:
             stop,
             stop_explained=last_words is not None,
             keeps_here=True,
+            start=start,
         )
         attempt.run()
         if last_words is not None and attempt.left and attempt.bundle_stored and attempt.end is not None:

@@ -49,6 +49,7 @@ class Members:
         files = {path: one.data for path, one in kept.items()}
         left_out = {path: one.left_out + self.left_out.get(path, 0) for path, one in kept.items()}
         manifest = Manifest(
+            plan=grants.plan,
             campaign=grants.campaign,
             trial=grants.trial,
             attempt=grants.attempt,

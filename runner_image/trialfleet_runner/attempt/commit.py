@@ -20,9 +20,10 @@ from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_ledger.store import grants as store
 
 
-def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
-    """Write start.json. False: another runner has this attempt; leave without a trace."""
+def claim(grants: Grants, *, scratch: Path, isolation: str) -> str | None:
+    """Write start.json; return its SHA-256. None: another runner has this attempt; leave without a trace."""
     start = Start(
+        plan=grants.plan,
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
@@ -37,13 +38,16 @@ def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
         node=os.environ.get("TRIALFLEET_NODE"),
         machine=machine_id(),
     )
-    return _create(grants, "start", grants.start, canonical_json(start))
+    raw = canonical_json(start)
+    return sha256(raw) if _create(grants, "start", grants.start, raw) else None
 
 
-def leave_patch(grants: Grants, patch: Patch) -> None:
-    """Write patch.json. A patch that is there already was written by another runner of this attempt, which
-    `claim` rules out; the end, not the patch, decides, so nothing more is said here."""
-    _create(grants, "patch", grants.patch, canonical_json(patch))
+def leave_patch(grants: Grants, patch: Patch) -> str:
+    """Write patch.json; return its SHA-256. A patch that is there already was written by another runner of this
+    attempt, which `claim` rules out; the end, not the patch, decides, so nothing more is said here."""
+    raw = canonical_json(patch)
+    _create(grants, "patch", grants.patch, raw)
+    return sha256(raw)
 
 
 def leave_bundle(grants: Grants, bundle: bytes) -> bool:
@@ -51,13 +55,19 @@ def leave_bundle(grants: Grants, bundle: bytes) -> bool:
     return _create(grants, "bundle", grants.bundle, bundle)
 
 
-def end_of(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> End:
+def end_of(
+    grants: Grants, result: Scored | Loss, bundle: bytes | None, *, start: str | None, patch: str | None
+) -> End:
+    """`start`, `patch`: the SHA-256 of those records that this runner wrote."""
     return End(
+        plan=grants.plan,
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
         at=time.time(),
         by="runner",
+        start=start,
+        patch=patch,
         scored=result if isinstance(result, Scored) else None,
         loss=result if isinstance(result, Loss) else None,
         bundle=None if bundle is None else sha256(bundle),

@@ -66,6 +66,7 @@ def patch_of(
     whole, left_out = jsonl(run.parsed.steps)
     trajectory = without(secrets, whole)
     return Patch(
+        plan=grants.plan,
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
@@ -87,6 +88,7 @@ def patch_of(
 def empty_patch(grants: Grants, ready: Ready, run: AgentRun) -> Patch:
     """The patch of an agent that left what cannot be read: no change and no metrics, only why it stopped."""
     return Patch(
+        plan=grants.plan,
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,

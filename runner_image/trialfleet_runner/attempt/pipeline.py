@@ -58,7 +58,8 @@ class Attempt:
     has ended, and the store refuses its patch; `renewal`: the source of fresh grants; `keeps_here`: a refused
     patch is kept on this machine for the next controller. `stop_explained`: the controller watches this runner,
     knows why it stops, and writes that as the end. `wait_for_isolation` returns once nothing that runs here can
-    reach what it must not, and raises `Lost` if that takes too long; None: there is nothing to wait for.
+    reach what it must not, and raises `Lost` if that takes too long; None: there is nothing to wait for. `start`,
+    `patch`: the SHA-256 of the records that claimed this attempt, and that holds what its agent left.
     """
 
     grants: Grants
@@ -79,6 +80,8 @@ class Attempt:
     end: End | None = None
     bundle_stored: bool = False
     committed: bool = False
+    start: str | None = None
+    patch: str | None = None
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -92,7 +95,7 @@ class Attempt:
         self.members.add("timing.json", self.clock.json())
         self.members.add_value("loss.json" if isinstance(result, Loss) else "scored.json", result)
         packed = self.members.pack(self.grants, self.sandbox.name)
-        self.end = commit.end_of(self.grants, result, packed)
+        self.end = commit.end_of(self.grants, result, packed, start=self.start, patch=self.patch)
         self.bundle_stored = commit.leave_bundle(self.grants, packed)
         self.committed = self.bundle_stored and not self.left and commit.commit(self.grants, self.end)
         return result
@@ -229,7 +232,7 @@ class Attempt:
         `GrantRefused` if none arrive within the attempt's time."""
         while not self.patched:
             try:
-                commit.leave_patch(self.grants, patch)
+                self.patch = commit.leave_patch(self.grants, patch)
             except GrantRefused as refused:
                 self.unsaved = True
                 print(

@@ -137,7 +137,7 @@ class Runner:
                 return None
             raise StoreError(lost.message) from lost
 
-    def _attempt(self, grants: Grants, scratch: Scratch) -> Attempt:
+    def _attempt(self, grants: Grants, scratch: Scratch, start: str) -> Attempt:
         isolation = self.isolation()
         warnings = _warnings()
         return Attempt(
@@ -162,13 +162,15 @@ class Runner:
             stop_explained=True,
             renewal=Renewal(self.volumes.renewed, parse),
             wait_for_isolation=None if isolation is None else isolation.wait,
+            start=start,
         )
 
     def _claimed(self, grants: Grants) -> tuple[RunnerExit, LastWords]:
         scratch = self.volumes.scratch()
-        if not commit.claim(grants, scratch=scratch.runner, isolation="container"):
+        start = commit.claim(grants, scratch=scratch.runner, isolation="container")
+        if start is None:
             return RunnerExit.ANOTHERS, LastWords(state="another", message="the attempt is another runner's")
-        self.attempt = self._attempt(grants, scratch)
+        self.attempt = self._attempt(grants, scratch, start)
         self.attempt.run()
         code = RunnerExit.STOPPED if self.stop.is_set() else RunnerExit.COMMITTED
         if self.attempt.left and self.attempt.bundle_stored:
@@ -223,7 +225,7 @@ def unwritten(attempt: Attempt, why: str, state: State) -> End:
     if end is not None and attempt.bundle_stored:
         return end
     if end is not None and end.loss is not None:
-        return commit.end_of(attempt.grants, end.loss, None)
+        return commit.end_of(attempt.grants, end.loss, None, start=attempt.start, patch=attempt.patch)
     permanent = state == "misconfigured"
     kind = LossClass.TERMINATED if attempt.stop.is_set() else LossClass.STORE
     if attempt.unsaved:
@@ -235,7 +237,7 @@ def unwritten(attempt: Attempt, why: str, state: State) -> End:
         patched=attempt.patched,
         halt=HaltScope.CAMPAIGN if permanent else HaltScope.NONE,
     )
-    return commit.end_of(attempt.grants, loss, None)
+    return commit.end_of(attempt.grants, loss, None, start=attempt.start, patch=attempt.patch)
 
 
 def _when_time_is_up(runner: Runner) -> None:

@@ -54,6 +54,8 @@ def _ever_less(words: LastWords) -> Iterator[LastWords]:
 
 
 def _ever_less_of_end(end: End) -> Iterator[End]:
+    end = end.model_copy(update={"plan": None, "start": None, "patch": None})
+    yield end
     loss, scored = end.loss, end.scored
     if loss is not None:
         for chars in (SHORT_CHARS, 40, 0):

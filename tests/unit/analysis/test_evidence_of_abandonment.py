@@ -137,12 +137,12 @@ def test_an_abandonment_that_the_chain_does_not_bear_out_is_shown_as_damaged(
     assert refused.trial == VICTIM.id
     assert reason in refused.reason
     row = trials_of(DirectoryStore(demo.parent.absolute()))[VICTIM.id]
-    assert (row.missing, row.verdict) == (refused.reason, None)
+    assert (row.missing, row.verdict) == (f"tampered: {refused.reason}", None)
     assert row.losses[-1] == LossClass.QUARANTINED
     assert sum(loss.attempts for loss in report.losses if loss.loss is LossClass.QUARANTINED) == 1
     [line] = [line for line in report.manifest if line.group == "Damaged records"]
     assert (line.name, line.value) == (VICTIM.id, refused.reason)
-    assert any("chain of attempts" in caution for caution in report.cautions)
+    assert any(caution.startswith("Tampered: ") for caution in report.cautions)
 
 
 def test_a_lost_attempt_is_one_loss_also_when_its_outcome_is_damaged(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import records
+from trialfleet_analysis.evidence import repeats_result
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.attempt import End, LastWords
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Stop, Verdict
@@ -109,6 +111,7 @@ def test_what_fits_says_how_it_ended(words: LastWords) -> None:
         assert (kept.verdict, kept.stop, kept.tests_passed) == (given_.verdict, given_.stop, given_.tests_passed)
         for name in Metrics.model_fields:  # left out, never altered
             assert getattr(kept.metrics, name) in (None, getattr(given_.metrics, name))
+        assert repeats_result(kept, canonical_json(given_))  # it does not contradict its bundle
 
 
 def test_what_is_small_is_whole() -> None:

@@ -1,0 +1,180 @@
+"""Compares the records that a campaign's store holds with what its journal says was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from trialfleet_ledger import keys
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.journal import list_entries
+from trialfleet_ledger.records.directives import Epoch
+from trialfleet_ledger.records.journal import JournalEntry
+from trialfleet_ledger.store.protocol import ListedKey, Store
+from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, require_digest, settle_value
+from trialfleet_ledger.stored_records import parse_record
+from trialfleet_ledger.thread_pools import open_pool
+
+THREADS = 16  # that read again what differs
+MOST_NAMED = 100  # entries that are absent
+
+
+@dataclass(frozen=True)
+class StoredJournal:
+    """`records`: name (key below the campaign) -> SHA-256 of the bytes that were written; `faults`: name of an
+    entry that was changed or deleted -> one sentence; `plans`: the plans that the entries name; `absent`: the
+    version of trialfleet that drives the campaign keeps no journal."""
+
+    records: Mapping[str, str] = field(default_factory=dict[str, str])
+    faults: Mapping[str, str] = field(default_factory=dict[str, str])
+    plans: frozenset[str] = frozenset()
+    absent: bool = False
+
+    def of_other_plan(self, plan_sha256: str) -> dict[str, str]:
+        """The fault of the plan, if entries name another. `plan_sha256`: of the bytes of `campaign.json`."""
+        return {} if self.plans <= {plan_sha256} else describe_fault(f"/{keys.PLAN}", "changed")
+
+    def names_below(self, folder: str) -> dict[str, str]:
+        """Records of trials in this folder, by name: the trial."""
+        named = ((name, keys.trial_of(name)) for name in self.records if name.startswith(folder))
+        return {name: trial for name, trial in named if trial is not None}
+
+
+def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S) -> StoredJournal:
+    """Read it before the records that it names: they were written before it. What two entries say differently, the
+    first says right. Raises `StoreError` if the store's answers do not agree."""
+    faults: dict[str, str] = {}
+    epoch = _newest_epoch(store, campaign, faults, over_s=over_s)  # before the entries that it counts
+    listed = list_entries(store, campaign)
+    last = max({*listed, 0 if epoch is None else epoch.journal}, default=0)
+    unlisted = islice((n for n in range(1, last + 1) if n not in listed), MOST_NAMED)
+    wanted = [keys.numbered(campaign, "journal", n) for n in sorted({*listed, *unlisted})]
+    values = dict(store.get_many(wanted))
+    records: dict[str, str] = {}
+    plans: set[str] = set()
+    for key in wanted:
+        try:
+            entry = parse_record(store, key, values.get(key), JournalEntry, listed=True, over_s=over_s)
+        except OperatorError:
+            faults |= describe_fault(key, "changed")
+            continue
+        if entry is None or entry.number != keys.number_of(key):
+            faults |= describe_fault(key, "deleted" if entry is None else "changed")
+            continue
+        for name, digest in entry.records.items():
+            records.setdefault(name, digest)
+        plans |= set() if entry.plan is None else {entry.plan}
+    absent = epoch is not None and epoch.plan is None and not wanted
+    return StoredJournal(records, faults, frozenset(plans), absent=absent)
+
+
+def _newest_epoch(store: Store, campaign: str, faults: dict[str, str], *, over_s: float) -> Epoch | None:
+    listed = (entry.key for entry in store.list(keys.folder(campaign, "epochs")) if entry.key.endswith(".json"))
+    key = max(listed, key=keys.number_of, default="")
+    if not keys.number_of(key):
+        return None
+    try:
+        return parse_record(store, key, store.get(key), Epoch, listed=True, over_s=over_s)
+    except OperatorError:
+        faults |= describe_fault(key, "changed")
+        return None
+
+
+@dataclass(frozen=True)
+class CheckedReads:
+    """A campaign's store, read through: remembers what differs from what was written. It only reads."""
+
+    store: Store
+    campaign: str
+    written: dict[str, str]  # key -> SHA-256
+    read: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    def now(self) -> float:
+        return self.store.now()
+
+    def get(self, key: str) -> bytes | None:
+        raw = self.store.get(key)
+        self._remember(key, raw)
+        return raw
+
+    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+        for key, raw in self.store.get_many(keys):
+            self._remember(key, raw)
+            yield key, raw
+
+    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
+        yield from self.store.reread(key, over_s)
+
+    def list(self, prefix: str) -> Iterator[ListedKey]:
+        seen: set[str] = set()
+        for entry in self.store.list(prefix):
+            seen.add(entry.key)
+            yield entry
+        for key in self.written.keys() - seen - self.read.keys():
+            if key.startswith(prefix):
+                self.read[key] = None
+
+    def expect(self, key: str, digest: str | None) -> None:
+        """Another record says with what bytes this one was written; None: it does not say."""
+        if digest is not None:
+            self.written.setdefault(key, digest)
+
+    def differs(self, key: str) -> bool:
+        """Whether what was read is not what was written."""
+        return key in self.read and self.written.get(key, self.read[key]) != self.read[key]
+
+    def find_faults(self, *, over_s: float = WHILE_READING_S) -> dict[str, str]:
+        """One sentence about each record that was read or listed and is not as it was written, by its name. What
+        differs is read again first. Raises `StoreError` if the store's answers do not agree."""
+        differing = [key for key in self.read if self.differs(key)]
+        faults: dict[str, str] = {}
+        with open_pool(THREADS) as pool:
+            for fault in pool.map(partial(self._settle, over_s=over_s), sorted(differing)):
+                faults |= fault
+        return faults
+
+    def _settle(self, key: str, *, over_s: float) -> dict[str, str]:
+        try:
+            settle_value(
+                self.store, key, self.store.get(key), partial(require_digest, self.written[key]), over_s=over_s
+            )
+        except WrongValue as error:
+            return describe_fault(key, "deleted" if error.value is None else "changed")
+        return {}
+
+    def _remember(self, key: str, raw: bytes | None) -> None:
+        if key.endswith(".json"):
+            self.read[key] = None if raw is None else sha256(raw)
+
+
+def check_reads(store: Store, campaign: str, journal: StoredJournal) -> CheckedReads:
+    """`store`, with what the journal says of its records."""
+    return CheckedReads(store, campaign, {f"{campaign}/{name}": one for name, one in journal.records.items()})
+
+
+def by_trial(faults: Mapping[str, str]) -> dict[str, str]:
+    """Trial -> the sentence about one of its records, its outcome before those of its attempts."""
+    trials: dict[str, str] = {}
+    for name, fault in sorted(faults.items(), reverse=True):
+        trial = keys.trial_of(name)
+        if trial is not None:
+            trials.setdefault(trial, fault)
+    return trials
+
+
+def of_campaign(faults: Mapping[str, str]) -> tuple[str, ...]:
+    """The sentences about records that are not of one trial."""
+    return tuple(fault for name, fault in sorted(faults.items()) if keys.trial_of(name) is None)
+
+
+def describe_fault(key: str, what: str) -> dict[str, str]:
+    """`what`: was changed, or deleted."""
+    name = key.partition("/")[2]
+    return {name: f"{name} was {what} after it was written"}
