@@ -57,6 +57,7 @@ class Imports:
         self.modules = self._graph.modules
         self.files = {path: module for module in self.modules if (path := self._path(module)) is not None}
         self.paths = {module: path for path, module in self.files.items()}
+        self._tests: dict[str, set[str]] = {}
         self._add_started()
         self._add_entry_points()
         self._add_commands()
@@ -68,12 +69,16 @@ class Imports:
 
     def tests(self, module: str) -> set[str]:
         """The files of tests among the importers, and those below a conftest.py that is one."""
+        if module not in self._tests:
+            self._tests[module] = self._importing_tests(module)
+        return self._tests[module]
+
+    def _importing_tests(self, module: str) -> set[str]:
         files = {
             self.paths[one] for one in self.importers(module) if one.startswith("tests.") and one in self.paths
         }
-        below = {path.removesuffix("conftest.py") for path in files if path.endswith("/conftest.py")}
-        every = (path for path in self.files if path.startswith("tests/"))
-        return files | {path for path in every if any(path.startswith(folder) for folder in below)}
+        below = tuple(path.removesuffix("conftest.py") for path in files if path.endswith("/conftest.py"))
+        return files | {path for path in self.files if path.startswith("tests/") and path.startswith(below)}
 
     @cached_property
     def words(self) -> dict[str, set[str]]:
