@@ -81,6 +81,11 @@ class Imports:
         return files | {path for path in self.files if path.startswith("tests/") and path.startswith(below)}
 
     @cached_property
+    def test_files(self) -> set[str]:
+        """All that this checkout has."""
+        return {path for path in self.files if re.match(r"tests/(?:.*/)?test_[^/]*\.py$", path)}
+
+    @cached_property
     def words(self) -> dict[str, set[str]]:
         """The parts of paths, and the words, of each module's strings."""
         return {name: set(re.split(r"[\s/]+", " ".join(texts))) for name, texts in self.strings.items()}
@@ -197,7 +202,7 @@ def _strings(nodes: list[ast.AST]) -> list[str]:
 
 def affected_tests(changed: Iterable[str], imports: Imports) -> set[str]:
     """The test files that a change of these files of the checkout (paths from its root) reaches."""
-    every = {path for path in imports.files if re.match(r"tests/(?:.*/)?test_[^/]*\.py$", path)}
+    every = imports.test_files
     reached: set[str] = set()
     for path in changed:
         module = imports.files.get(path)
@@ -205,7 +210,7 @@ def affected_tests(changed: Iterable[str], imports: Imports) -> set[str]:
         if module is None or not imports.tests(module) & every:
             file = _tests_of_file(path, imports)
             if file is None:
-                return every
+                return set(every)
             more |= file
         reached |= more if module is None else more | _walks_all(every)
     return reached & every
