@@ -57,6 +57,7 @@ class Imports:
         self.modules = self._graph.modules
         self.files = {path: module for module in self.modules if (path := self._path(module)) is not None}
         self.paths = {module: path for path, module in self.files.items()}
+        self._tests: dict[str, set[str]] = {}
         self._add_started()
         self._add_entry_points()
         self._add_commands()
@@ -68,12 +69,21 @@ class Imports:
 
     def tests(self, module: str) -> set[str]:
         """The files of tests among the importers, and those below a conftest.py that is one."""
+        if module not in self._tests:
+            self._tests[module] = self._importing_tests(module)
+        return self._tests[module]
+
+    def _importing_tests(self, module: str) -> set[str]:
         files = {
             self.paths[one] for one in self.importers(module) if one.startswith("tests.") and one in self.paths
         }
-        below = {path.removesuffix("conftest.py") for path in files if path.endswith("/conftest.py")}
-        every = (path for path in self.files if path.startswith("tests/"))
-        return files | {path for path in every if any(path.startswith(folder) for folder in below)}
+        below = tuple(path.removesuffix("conftest.py") for path in files if path.endswith("/conftest.py"))
+        return files | {path for path in self.files if path.startswith("tests/") and path.startswith(below)}
+
+    @cached_property
+    def test_files(self) -> set[str]:
+        """All that this checkout has."""
+        return {path for path in self.files if re.match(r"tests/(?:.*/)?test_[^/]*\.py$", path)}
 
     @cached_property
     def words(self) -> dict[str, set[str]]:
@@ -192,7 +202,7 @@ def _strings(nodes: list[ast.AST]) -> list[str]:
 
 def affected_tests(changed: Iterable[str], imports: Imports) -> set[str]:
     """The test files that a change of these files of the checkout (paths from its root) reaches."""
-    every = {path for path in imports.files if re.match(r"tests/(?:.*/)?test_[^/]*\.py$", path)}
+    every = imports.test_files
     reached: set[str] = set()
     for path in changed:
         module = imports.files.get(path)
@@ -200,7 +210,7 @@ def affected_tests(changed: Iterable[str], imports: Imports) -> set[str]:
         if module is None or not imports.tests(module) & every:
             file = _tests_of_file(path, imports)
             if file is None:
-                return every
+                return set(every)
             more |= file
         reached |= more if module is None else more | _walks_all(every)
     return reached & every

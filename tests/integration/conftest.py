@@ -1,4 +1,4 @@
-"""Removes the scratch folders of attempts, and checks that no gate is left."""
+"""Forks the runners of attempts, removes their scratch folders, and checks that no gate is left."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.attempt_runners import shared_runners
 from tests.support.attempts import Lab
 from tests.support.local_pod import bake
 from tests.support.scripted_messages import ScriptedMessages, scripted_messages
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _runners() -> Iterator[None]:
+    """Of each file of tests its own: what they cost is the file's."""
+    with shared_runners():
+        yield
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +18,7 @@ import pytest
 
 from tests.support.attempts import SOURCE, Lab, write
 from tests.support.waiting import wait_until
-from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.removal import remove
 from trialfleet_repository import workspace
 
@@ -129,14 +126,9 @@ class Weakened(Lab):
 
     defence: str = ""
 
-    def start(self, grants: Grants, *, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        path = self.root / f"grants-{grants.attempt}.json"
-        path.write_bytes(canonical_json(grants))
-        return subprocess.Popen(
-            [sys.executable, "-c", RUNNER.format(defence=DEFENCE[self.defence]), str(path)],
-            env={**os.environ, "TRIALFLEET_SCRATCH": str(self.scratch), **(env or {})},
-            stderr=subprocess.PIPE,
-        )
+    @property
+    def runner(self) -> tuple[str, ...]:
+        return sys.executable, "-c", RUNNER.format(defence=DEFENCE[self.defence])
 
 
 def places(lab: Lab) -> list[str]:

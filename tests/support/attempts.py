@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.support.attempt_runners import EXECUTED, run_attempt
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_ledger.bundle import Bundle, unpack
@@ -300,21 +301,28 @@ class Lab:
             from_attributes=True,
         )
 
+    @property
+    def runner(self) -> tuple[str, ...]:
+        """The command that takes the path of the grants."""
+        return EXECUTED
+
     def start(self, grants: Grants, *, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """The real runner as a process of its own."""
-        path = self.root / f"grants-{grants.attempt}.json"
-        path.write_bytes(canonical_json(grants))
         return subprocess.Popen(
-            [sys.executable, "-m", "trialfleet_runner.attempt", str(path)],
+            [*self.runner, str(self._write(grants))],
             env={**os.environ, "TRIALFLEET_SCRATCH": str(self.scratch), **(env or {})},
             stderr=subprocess.PIPE,
         )
 
     def run(self, grants: Grants, *, env: Mapping[str, str] | None = None) -> Left:
         """Run an attempt to its end."""
-        process = self.start(grants, env=env)
-        _, errors = process.communicate(timeout=600)
-        return Left(self, grants.attempt, process.returncode, errors.decode())
+        given = {"TRIALFLEET_SCRATCH": str(self.scratch), **(env or {})}
+        return Left(self, grants.attempt, *run_attempt(self.runner, self._write(grants), given))
+
+    def _write(self, grants: Grants) -> Path:
+        path = self.root / f"grants-{grants.attempt}.json"
+        path.write_bytes(canonical_json(grants))
+        return path
 
 
 @dataclass(frozen=True)

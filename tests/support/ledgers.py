@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 from base64 import b32encode
 from collections.abc import Callable, Mapping, Sequence
@@ -254,11 +255,18 @@ def put(store: DirectoryStore, key: str, record: Record) -> None:
 
 
 def put_bytes(store: DirectoryStore, key: str, data: bytes) -> None:
-    """As the store lays it out, without its syncing: thousands of files in a test."""
-    path = store.root / key
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
-        file.write(data)
+    """As the store lays it out, without its syncing: thousands of files in a test, so the cheapest calls."""
+    path = f"{store.root}/{key}"
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        file = os.open(path, new, 0o644)
+    except FileNotFoundError:  # the first of its folder
+        Path(path.rpartition("/")[0]).mkdir(exist_ok=True, parents=True)
+        file = os.open(path, new, 0o644)
+    try:
+        assert os.write(file, data) == len(data)
+    finally:
+        os.close(file)
 
 
 def bundle_bytes(

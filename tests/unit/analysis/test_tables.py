@@ -41,6 +41,7 @@ from trialfleet_analysis.tables.schema import (
 )
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.measurements import Coverage, Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
@@ -237,7 +238,7 @@ def _row_with(metrics: Metrics, delivery: Delivery, verdict: Verdict, stop: Stop
     )  # fmt: skip
 
 
-_counts = st.none() | st.integers(0, 2**63 - 1)
+_counts = st.none() | st.integers(0, LARGEST_COUNT)
 _reals = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 _words = st.text(st.characters(codec="utf-8"), max_size=9)
 _METRICS = st.builds(
