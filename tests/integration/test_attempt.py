@@ -199,9 +199,9 @@ def test_sigterm_is_a_loss_that_says_how_far_it_came(lab: Lab) -> None:
 
 
 def test_sigterm_while_scoring_leaves_a_patch_that_only_needs_scoring(tmp_path: Path) -> None:
-    slow = {"tests/__init__.py": "import os, time\nif os.path.exists('go'): time.sleep(250)\n"}
-    lab = Lab(tmp_path, files=slow)
-    process = lab.start(lab.grants(shell("touch go"), limits=Limits(stop_grace_s=0.2)))
+    lab = Lab(tmp_path)
+    slow = "echo 'import time; time.sleep(250)' >>shop/pricing/rules.py"
+    process = lab.start(lab.grants(shell(slow), limits=Limits(stop_grace_s=0.2)))
     wait_until(lambda: lab.store.get("lab/attempts/" + "a" * 26 + "/1/patch.json"), by=process)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
