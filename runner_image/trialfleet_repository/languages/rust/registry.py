@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -47,6 +46,8 @@ def write_cargo_registries(config: str) -> str:
     [registries."team"]
     index = "https://team.example/index"
     """
+    import tomllib
+
     tables = tomllib.loads(config)
     sources = {name: mapping(value) for name, value in mapping(tables.get("source")).items()}
     lines: list[str] = []
