@@ -26,7 +26,7 @@ NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothi
 AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 # More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
 _CORES = os.cpu_count() or 2
-WORKERS = {"computing": _CORES, "waiting": _CORES, "stores": 1, "pods": 3}
+WORKERS = {"computing": _CORES, "waiting": 1, "stores": 1, "pods": 3}
 SERVED = ("stores", "pods")
 NEEDS_STORE = re.compile(r'needs\("s3"')
 UNMEASURED_S = 15.0  # what a file is expected to take that no run has measured

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.costs import Cost, merge_costs, read_costs, write_costs
-from tests.pools import WORKERS, Pool, divide_files, expect_seconds, select_files
+from tests.pools import WORKERS, divide_files, expect_seconds, select_files
 
 FOLDERS = ("cluster", "integration", "integration/store", "unit")
 FILES = st.sampled_from([f"tests/{folder}/test_{n}.py" for folder in FOLDERS for n in range(5)])
@@ -44,12 +44,11 @@ def test_what_waits_runs_beside_what_computes(files: set[str], costs: dict[str, 
 
 
 def test_the_pool_that_waits_takes_what_needs_the_cores_least() -> None:
-    files = [f"tests/integration/test_{name}.py" for name in "abcd"]
-    costs = {file: Cost(60, core) for file, core in zip(files, (50, 10, 40, 5), strict=True)}
-    assert divide_files(files, costs) == [
-        Pool("computing", (files[0], files[2])),
-        Pool("waiting", (files[1], files[3])),
-    ]
+    workers = WORKERS["waiting"] + WORKERS["computing"]
+    costs = {f"tests/integration/test_{n}.py": Cost(60, n + 1) for n in range(3 * workers)}
+    computing, waiting = divide_files(costs, costs)
+    assert set(waiting.files) == set(list(costs)[: 3 * WORKERS["waiting"]])
+    assert set(computing.files) == set(costs) - set(waiting.files)
 
 
 def test_what_needs_servers_is_in_a_pool_that_starts_when_they_are_free() -> None:
