@@ -42,7 +42,9 @@ HOSTILE = {
     ),
     "ends_its_runner": ("import os; os._exit(0)", "cannot_run_at_fix", "no results were written"),
     "fills_the_disk": ("while True: open('big', 'ab').write(bytes(10**7))", "too_big", "memory or disk"),
-    "prints_without_end": ("import time\n    while True: print('x' * 10**6); time.sleep(0.05)", "too_slow", ""),
+    # pytest keeps what tests print in a file without a name
+    "prints_without_end": ("while True: print('x' * 10**7)", "too_big", "memory or disk"),
+    "prints_slowly": ("import time\n    while True: print('x' * 10**4); time.sleep(0.05)", "too_slow", ""),
     "needs_a_database": ("import socket; socket.create_connection(('127.0.0.1', 5432))", "needs_network", ""),
     "reads_lfs": ("assert open('data.bin').read() == 'data'", "fails_at_fix", "Git LFS are pointers: data.bin"),
     "uses_a_submodule": ("import vendored.code", "fails_at_fix", "submodules are not read: vendored"),
