@@ -18,6 +18,7 @@ from trialfleet_sandbox.protocol import Job
 
 Cause = Literal["timeout", "memory", "disk", "stopped"]
 
+LONG_PATH = 3500  # bytes: a system call takes 4,095, and a name has up to 255
 SAMPLE_S = 0.25
 SCAN_S = 5.0
 SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
@@ -25,8 +26,8 @@ WORTH_A_SCAN = 8  # a scan for memory files, once the machine has that part of a
 
 
 def folder_bytes(folder: Path) -> int:
-    """Allocated bytes of everything below `folder`; links are not followed, hard links count once. What cannot be
-    looked at (a path longer than a path may be) is left out."""
+    """Allocated bytes of everything below `folder`; links are not followed, hard links count once. Left out are
+    folders that this user may not read."""
     return folder_usage(folder)[0]
 
 
@@ -45,9 +46,29 @@ def folder_usage(folder: Path) -> tuple[int, int]:
 
 
 def _entries(folder: Path) -> Iterator[os.stat_result]:
-    todo = [os.fspath(folder)]
-    while todo:
-        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+    """Of everything below `folder`."""
+    todo: list[bytes | int] = [os.fsencode(folder)]
+    try:
+        while todo:
+            place = todo.pop()
+            if isinstance(place, int):
+                os.close(place)
+            else:
+                yield from _folder_entries(place, todo)
+    finally:
+        for fd in (place for place in todo if isinstance(place, int)):
+            os.close(fd)
+
+
+def _folder_entries(place: bytes, todo: list[bytes | int]) -> Iterator[os.stat_result]:
+    """Of one folder, whose own folders are added to `todo`. Where a path becomes too long for a system call, a
+    descriptor stands in for its beginning; it is added below these, and closed after them."""
+    with contextlib.suppress(OSError):
+        if len(place) > LONG_PATH:
+            fd = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+            todo.append(fd)
+            place = b"/proc/self/fd/%d" % fd
+        with os.scandir(place) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     yield entry.stat(follow_symlinks=False)

@@ -150,6 +150,26 @@ def test_a_runner_does_not_see_open_files_of_another_container(bench: Bench) -> 
     assert attack(bench, "fill(os.open('big', os.O_CREAT | os.O_RDWR))", 40, disk_bytes=20 * MIB).cause == "disk"
 
 
+DEEP = """
+import time
+for _ in range(25):
+    os.makedirs('d' * 200, exist_ok=True)
+    os.chdir('d' * 200)
+"""
+
+
+@LOCAL
+def test_bytes_below_a_path_longer_than_a_path_may_be_count(bench: Bench) -> None:
+    body = f"{DEEP}fill(os.open(f'big{{time.time()}}', os.O_CREAT | os.O_RDWR))"
+    assert_ended_for(bench, "disk", body, 40, disk_bytes=20 * MIB)
+
+
+@LOCAL
+def test_files_below_a_path_longer_than_a_path_may_be_count(bench: Bench) -> None:
+    body = "for n in range(size): os.close(os.open(f'file{n}-{time.time()}', os.O_CREAT | os.O_RDWR))"
+    assert_ended_for(bench, "disk", f"{DEEP}{body}", 300, inodes=200)
+
+
 @LOCAL
 def test_unlinked_files_count_as_files(bench: Bench) -> None:
     body = "kept = [os.open('.', os.O_TMPFILE | os.O_RDWR) for _ in range(size)]"

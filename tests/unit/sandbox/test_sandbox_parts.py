@@ -26,6 +26,7 @@ from trialfleet_sandbox.watch import (
     ProcessTreeUsage,
     SharedMemoryWatch,
     folder_bytes,
+    folder_usage,
     usage,
 )
 
@@ -213,6 +214,24 @@ def write(path: Path, size: int) -> None:
         file.write(os.urandom(size))
         file.flush()
         os.fsync(file.fileno())
+
+
+@pytest.mark.parametrize("name", ["d" * 200, "\N{CJK UNIFIED IDEOGRAPH-6728}" * 80, "d"])
+def test_what_lies_below_a_path_longer_than_a_path_may_be_is_counted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = 20_000 // len(os.fsencode(name)) if len(name) > 1 else 3_000
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.chdir(tmp_path)
+    for _ in range(levels):
+        Path(name).mkdir()
+        os.chdir(name)
+        Path("file").write_bytes(bytes(5000))
+        Path("beside").mkdir()
+    size, inodes = folder_usage(tmp_path)
+    assert inodes == 3 * levels
+    assert size >= levels * 5000
+    assert len(list(Path("/proc/self/fd").iterdir())) == before, "no descriptor stays open"
 
 
 def test_folder_bytes_counts_allocation_once_and_follows_nothing(tmp_path: Path) -> None:
