@@ -6,9 +6,10 @@ import ast
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +21,9 @@ Names: TypeAlias = Mapping[str, "Names | None"]
 
 PLUGINS = "pytest11"  # the entry points that pytest loads by itself
 _MODULES = (".py", ".pyc", ".so")
+_IMPORTS = re.compile(r"^[ \t]*(?:from|import)\b(.*)", re.MULTILINE)
+_LITERALS = re.compile(r"[\"'](\w+)")
+_WORD = re.compile(r"\w+")
 _CALLS = {"import_module", "__import__", "find_spec", "importorskip"}
 
 
@@ -45,14 +49,18 @@ class Provided:
         return found or (len(module) == 1 and self._is_asked_for(module[0]))
 
     def _is_asked_for(self, name: str) -> bool:
-        if not name.isidentifier():
-            return False
-        mentioned = re.compile(rf"^[ \t]*(?:from|import)\b.*\b{name}\b|[\"']{name}\b", re.MULTILINE)
-        return any(mentioned.search(text) and name in _imported(text) for text in self._sources)
+        return any(name in _imported(text) for text in self._mentions.get(name, ()))
 
     @cached_property
-    def _sources(self) -> tuple[str, ...]:
-        return tuple(path.read_text(errors="replace") for path in self.runner())
+    def _mentions(self) -> Mapping[str, Sequence[str]]:
+        """Sources by the words in their lines with imports, and those that begin their literals. All are searched
+        once, for however many names, and few are parsed."""
+        found = defaultdict[str, list[str]](list)
+        for text in (path.read_text(errors="replace") for path in self.runner()):
+            words = (word for line in _IMPORTS.findall(text) for word in _WORD.findall(line))
+            for word in {*words, *_LITERALS.findall(text)}:
+                found[word].append(text)
+        return found
 
 
 def provided(environment: Path) -> Provided:
@@ -104,13 +112,14 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _imported(source: str) -> set[str]:
+@lru_cache(maxsize=64)
+def _imported(source: str) -> frozenset[str]:
     """Top-level names that a source file imports anywhere, also by a call with the name as a literal."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError):
-        return set()
-    return {dotted.partition(".")[0] for node in nodes for dotted in _imports_of(node)}
+        return frozenset()
+    return frozenset(dotted.partition(".")[0] for node in nodes for dotted in _imports_of(node))
 
 
 def _imports_of(node: ast.AST) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -232,3 +233,18 @@ def test_a_built_environment_provides_what_its_interpreter_has(environment: Path
     assert found.has(["json"])
     assert not found.has(["json", "tools"])
     assert not found.has(["not a name"])
+
+
+def test_thousands_of_new_modules_are_looked_up_at_once(tmp_path: Path) -> None:
+    """An agent that leaves 2,000 files at the root kept its runner at work for more than a minute."""
+    source = tmp_path / "runner.py"
+    source.write_text(
+        "import json\nname = 'optional'\n__import__('optional')\n" + "value = some.attribute(1)\n" * 60_000
+    )
+    provided = Provided({}, lambda: iter([source]))
+    began = time.process_time()
+    found = [
+        name for name in ("optional", "json", "name", *(f"f{n}" for n in range(2_000))) if provided.has((name,))
+    ]
+    assert found == ["optional", "json"]
+    assert time.process_time() - began < 5
