@@ -2,78 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from trialfleet_sandbox.folder_usage import measure_folder
 from trialfleet_sandbox.held_files import count_held_files, count_machine_shared_bytes, count_shared_bytes
 from trialfleet_sandbox.processes import Process, descendants, read
 from trialfleet_sandbox.protocol import Job
 
 Cause = Literal["timeout", "memory", "disk", "stopped"]
 
-LONG_PATH = 3500  # bytes: a system call takes 4,095, and a name has up to 255
 SAMPLE_S = 0.25
 SCAN_S = 5.0
 SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
 WORTH_A_SCAN = 8  # a scan for memory files, once the machine has that part of a limit more
-
-
-def folder_bytes(folder: Path) -> int:
-    """Allocated bytes of everything below `folder`; links are not followed, hard links count once. Left out are
-    folders that this user may not read."""
-    return folder_usage(folder)[0]
-
-
-def folder_usage(folder: Path) -> tuple[int, int]:
-    """Allocated bytes, as of `folder_bytes`, and inodes of everything below `folder`."""
-    total = inodes = 0
-    seen: set[int] = set()
-    for info in _entries(folder):
-        if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
-            if info.st_ino in seen:
-                continue
-            seen.add(info.st_ino)
-        total += info.st_blocks * 512
-        inodes += 1
-    return total, inodes
-
-
-def _entries(folder: Path) -> Iterator[os.stat_result]:
-    """Of everything below `folder`."""
-    todo: list[bytes | int] = [os.fsencode(folder)]
-    try:
-        while todo:
-            place = todo.pop()
-            if isinstance(place, int):
-                os.close(place)
-            else:
-                yield from _folder_entries(place, todo)
-    finally:
-        for fd in (place for place in todo if isinstance(place, int)):
-            os.close(fd)
-
-
-def _folder_entries(place: bytes, todo: list[bytes | int]) -> Iterator[os.stat_result]:
-    """Of one folder, whose own folders are added to `todo`. Where a path becomes too long for a system call, a
-    descriptor stands in for its beginning; it is added below these, and closed after them."""
-    with contextlib.suppress(OSError):
-        if len(place) > LONG_PATH:
-            fd = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-            todo.append(fd)
-            place = b"/proc/self/fd/%d" % fd
-        with os.scandir(place) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    yield entry.stat(follow_symlinks=False)
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append(entry.path)
 
 
 UNLIMITED_BYTES = 2**62
@@ -115,11 +62,11 @@ class DiskWatch:
 
     def _measure(self) -> tuple[int, int]:
         began = self.clock()
-        usages = [folder_usage(folder) for folder in self.folders]
+        usages = [measure_folder(folder) for folder in self.folders]
         held = count_held_files(self.tree(), self._devices)
         self._free = self._free_now()
         self._next = self.clock() + max(SCAN_S, (self.clock() - began) / SCAN_SHARE)
-        size, count = (sum(column) for column in zip((0, 0), *usages, strict=True))
+        size, count = sum(usage.size_bytes for usage in usages), sum(usage.inodes for usage in usages)
         return size + held.disk_bytes, count + held.disk_files
 
     def _free_now(self) -> tuple[int, int]:

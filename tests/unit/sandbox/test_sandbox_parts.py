@@ -25,8 +25,6 @@ from trialfleet_sandbox.watch import (
     LimitWatch,
     ProcessTreeUsage,
     SharedMemoryWatch,
-    folder_bytes,
-    folder_usage,
     usage,
 )
 
@@ -214,39 +212,6 @@ def write(path: Path, size: int) -> None:
         file.write(os.urandom(size))
         file.flush()
         os.fsync(file.fileno())
-
-
-@pytest.mark.parametrize("name", ["d" * 200, "\N{CJK UNIFIED IDEOGRAPH-6728}" * 80])
-def test_what_lies_below_a_path_longer_than_a_path_may_be_is_counted(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    levels = 20_000 // len(os.fsencode(name))
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    monkeypatch.chdir(tmp_path)
-    for _ in range(levels):
-        Path(name).mkdir()
-        os.chdir(name)
-        Path("file").write_bytes(bytes(5000))
-        Path("beside").mkdir()
-    size, inodes = folder_usage(tmp_path)
-    assert inodes == 3 * levels
-    assert size >= levels * 5000
-    assert len(list(Path("/proc/self/fd").iterdir())) == before, "no descriptor stays open"
-
-
-def test_folder_bytes_counts_allocation_once_and_follows_nothing(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    write(outside / "large", 1_000_000)
-    folder = tmp_path / "w"
-    (folder / "a" / "b").mkdir(parents=True)
-    write(folder / "a" / "b" / "x", 100_000)
-    os.link(folder / "a" / "b" / "x", folder / "hard")
-    (folder / "link").symlink_to(outside)
-    with (folder / "sparse").open("wb") as file:
-        file.truncate(10**9)
-    assert 100_000 <= folder_bytes(folder) < 150_000
-    assert folder_bytes(tmp_path / "gone") == 0
 
 
 def test_usage_counts_the_living_and_those_waited_for() -> None:
