@@ -29,7 +29,7 @@ def measure_folder(folder: Path) -> FolderUsage:
     scan and gets its mode back; one of another user makes the usage incomplete, as does any other error."""
     total = inodes = 0
     seen: set[int] = set()
-    scan = _Scan(os.fsencode(folder))
+    scan = _FolderScan(os.fsencode(folder))
     for info in scan.entries():
         if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
             if info.st_ino in seen:
@@ -54,7 +54,7 @@ class _Held:
 
 
 @dataclass
-class _Scan:
+class _FolderScan:
     folder: bytes
     incomplete: bool = False
     _todo: list[bytes | _Held] = field(default_factory=list[bytes | _Held])

@@ -149,14 +149,14 @@ def test_a_prompt_that_tells_the_fix_is_refused(tmp_path: Path, run: Callable[..
     line = "    return sum(price for price in prices if price)"
     made.commit("Start", shop____init__="", shop__cart=BUG)
     fixed = {"shop__cart": f"def total(prices):\n{line}\n", "tests__test_cart": TEST.format("cart")}
-    told = made.commit(f"Fix the total of #7\n\nNow it is:\n{line}", **fixed)
+    told = made.commit(f"Fix the total\n\nCloses #7\n\nNow it is:\n{line}", **fixed)
     ended = run(made.folder, "--prompt", "commit_message", "--json")
     (found,) = json.loads(ended.stdout)["findings"]
     assert (found["commit"], found["outcome"]) == (told, "tells_the_fix")
     issues = tmp_path / "issues.json"
     issues.write_text(json.dumps([{"number": 8, "title": "x", "body": None}]))
     ended = run(made.folder, "--prompt", "issue", "--issues", issues, "--json")
-    assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["no_message"]
+    assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["no_issue"]
     issues.write_text(json.dumps([{"number": 7, "title": "Total is 0", "body": "whatever I buy"}]))
     ended = run(made.folder, "--prompt", "issue", "--issues", issues, "--json")
     assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["kept"], ended.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from typing import Any, cast
 import click
 from rich.text import Text
 
+from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.display_text import one_line, printable_json
@@ -36,6 +36,7 @@ from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironm
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
+from trialfleet_tasks.mining.issues import Issues, read_issues
 from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
@@ -113,7 +114,8 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     """
     started = time.monotonic()
     cutoff: date | None = given["cutoff"] and given["cutoff"].date()
-    git_dir = open_repository(repository).git_dir
+    opened = open_repository(repository)
+    git_dir = opened.git_dir
     folder = (out or repository / "trialfleet" / "tasks").absolute()
     if _holds(repository, folder):
         refuse_links_to(folder, repository.absolute())
@@ -129,7 +131,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     languages = [LANGUAGES[name] for name in environments]
     found = candidates(commits, languages, rules, git_dir, lacking=lacking)
     _say_what_is_lacking(found, obstacles)
-    miner = _mine(repository, git_dir, folder, environments, given, no_sandbox=no_sandbox)
+    miner = _mine(repository, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
     state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), of_commit)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
@@ -236,7 +238,7 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
 
 def _mine(
     repo: Path,
-    git_dir: Path,
+    repository: GitRepository,
     folder: Path,
     environments: Mapping[str, MinedEnvironments],
     given: dict[str, Any],
@@ -253,12 +255,12 @@ def _mine(
     refuse_folders(sandbox)
     cache = Cache.default()
     return Miner(
-        git_dir=git_dir,
+        git_dir=repository.git_dir,
         url=os.path.relpath(repo.absolute(), folder) if _holds(repo, folder) else str(repo.absolute()),
         file=folder / NAME,
         environments=environments,
         prompt_source=cast("PromptSource", given["prompt_source"]),
-        issues=_issues(given["issues"], given["prompt_source"]),
+        issues=_issues(given["issues"], given["prompt_source"], repository),
         logs=folder / STATE / "logs",
         cache=cache,
         objects=Objects(cache.objects),
@@ -280,24 +282,16 @@ def _setting(given: dict[str, Any]) -> str:
     return digest({**facts, "issues": None if issues is None else sha256(issues.read_bytes())})
 
 
-def _issues(file: Path | None, prompt_source: str) -> dict[int, str]:
+def _issues(file: Path | None, prompt_source: str, repository: GitRepository) -> Issues:
     if prompt_source != "issue":
-        return {}
+        return Issues()
     if file is None:
         raise OperatorError(
             "--prompt issue needs the issues",
             where="--issues",
-            hint="gh issue list --state all --json number,title,body",
+            hint="gh issue list --state all --limit 5000 --json number,title,body",
         )
-    try:
-        rows = json.loads(file.read_text())
-        return {int(row["number"]): f"{row['title']}\n\n{row.get('body') or ''}".strip() for row in rows}
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise OperatorError(
-            f"this is not a list of issues: {error}",
-            where=str(file),
-            hint="gh issue list --json number,title,body",
-        ) from None
+    return read_issues(file, repository)
 
 
 def _write(miner: Miner, state: MiningState, order: list[str]) -> None:

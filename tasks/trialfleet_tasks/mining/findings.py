@@ -27,7 +27,7 @@ class RejectionReason(StrEnum):
     UNREADABLE = "unreadable"
     CHANGES_ONLY_TESTS = "changes_only_tests"
     TELLS_THE_FIX = "tells_the_fix"
-    NO_MESSAGE = "no_message"
+    NO_ISSUE = "no_issue"
     ENVIRONMENT_FAILED = "environment_failed"
     TOOLCHAIN_TOO_OLD = "toolchain_too_old"
     TOOLCHAIN_TOO_NEW = "toolchain_too_new"
@@ -56,7 +56,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.UNREADABLE: "its trees cannot be read",
     RejectionReason.CHANGES_ONLY_TESTS: "changes nothing that an agent could change",
     RejectionReason.TELLS_THE_FIX: "its text holds lines of the fix",
-    RejectionReason.NO_MESSAGE: "it has no text for the prompt",
+    RejectionReason.NO_ISSUE: "closes no issue that has a text for the prompt",
     RejectionReason.ENVIRONMENT_FAILED: "its environment could not be built",
     RejectionReason.TOOLCHAIN_TOO_OLD: "needs a newer version of its language's tools than this machine has",
     RejectionReason.TOOLCHAIN_TOO_NEW: "needs an older version of its language's tools than this machine has",

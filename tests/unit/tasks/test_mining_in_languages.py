@@ -23,6 +23,7 @@ from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.examine import Miner
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, read_commits
+from trialfleet_tasks.mining.issues import Issues
 from trialfleet_tasks.mining.mine import CandidateCommits, candidates
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import task_file
@@ -75,7 +76,7 @@ def miner(made: Made, folder: Path, environments: dict[str, MinedEnvironments]) 
         file=folder / "mined.yaml",
         environments=environments,
         prompt_source="failing_test",
-        issues={},
+        issues=Issues(),
         logs=folder / "logs",
         cache=cache,
         objects=Objects(cache.objects),
