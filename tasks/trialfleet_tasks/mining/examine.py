@@ -196,7 +196,7 @@ class Miner:
     def _task(self, candidate: CandidateCommit, environment: Environment) -> LoadedTask | MiningFinding:
         """The task before its tests are known, or why its prompt cannot be had."""
         commit = candidate.commit
-        issue = self.issues.closed_by(commit.message) if self.prompt_source == "issue" else None
+        issue = self.issues.find_closed(commit.message) if self.prompt_source == "issue" else None
         if self.prompt_source == "issue":
             why = "it closes no issue that --issues has" if issue is None else unsuitable_text(issue)
             if why is not None:

@@ -49,9 +49,9 @@ class Issues:
     names: frozenset[str] = frozenset()
     projects: frozenset[str] = frozenset()
 
-    def closed_by(self, message: str) -> Issue | None:
+    def find_closed(self, message: str) -> Issue | None:
         """The first issue that the message of a commit closes."""
-        numbers = closed_issues(message, self._is_ours)
+        numbers = find_closed_issues(message, self._is_ours)
         return next((self.by_number[number] for number in numbers if number in self.by_number), None)
 
     def _is_ours(self, name: str) -> bool:
@@ -59,11 +59,11 @@ class Issues:
         return name in self.names if self.names else name.rpartition("/")[2] in self.projects
 
 
-def closed_issues(message: str, is_ours: Callable[[str], bool]) -> tuple[int, ...]:
+def find_closed_issues(message: str, is_ours: Callable[[str], bool]) -> tuple[int, ...]:
     """Numbers that closing words of the message stand before, in its order, without the commit's own pull request.
     A repository that is named must be ours.
 
-    >>> closed_issues("Fix the total (#12)\\n\\nRefs #9, as pallets/click#7 did. Closes #10", lambda name: False)
+    >>> find_closed_issues("Fix the total (#12)\\n\\nRefs #9, as pallets/click#7 did. Closes #10", lambda name: False)
     (10,)
     """
     subject, _, body = message.partition("\n")

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tests.support.git_repositories import Made
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_tasks.mining.history import open_repository
-from trialfleet_tasks.mining.issues import Issue, Issues, closed_issues, read_issues
+from trialfleet_tasks.mining.issues import Issue, Issues, find_closed_issues, read_issues
 
 NAME = "me/shop"
 
 
 def closed(message: str) -> list[int]:
-    return list(closed_issues(message, lambda name: name == NAME))
+    return list(find_closed_issues(message, lambda name: name == NAME))
 
 
 WORDS = ["close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved", "Closes-Bug"]
@@ -95,8 +95,8 @@ def test_several_in_their_order(message: str, numbers: list[int]) -> None:
 
 def test_the_first_that_is_known_is_taken() -> None:
     issues = Issues({11: Issue(11, "x")}, frozenset({NAME}))
-    assert issues.closed_by("Fixes #10, #11") == Issue(11, "x")
-    assert issues.closed_by("Fixes #10") is None
+    assert issues.find_closed("Fixes #10, #11") == Issue(11, "x")
+    assert issues.find_closed("Fixes #10") is None
 
 
 @given(st.text("fixes closd#GH-12/.:()[]<>`!\n", max_size=60))
@@ -156,6 +156,6 @@ def test_whose_address_counts(remote: str | None, url: str | None, is_known: boo
     file = tmp_path / "issues.json"
     file.write_text(json.dumps([{**ROWS[0], **({"url": url} if url else {})}]))
     issues = read_issues(file, open_repository(made.folder))
-    assert (issues.closed_by("Fixes https://github.com/me/shop/issues/10") is not None) == is_known
-    assert issues.closed_by("Fixes me/cart#10") is None
-    assert issues.closed_by("Fixes #10") is not None
+    assert (issues.find_closed("Fixes https://github.com/me/shop/issues/10") is not None) == is_known
+    assert issues.find_closed("Fixes me/cart#10") is None
+    assert issues.find_closed("Fixes #10") is not None
