@@ -63,7 +63,7 @@ def find_closed_issues(message: str, is_ours: Callable[[str], bool]) -> tuple[in
     """Numbers that closing words of the message stand before, in its order, without the commit's own pull request.
     A repository that is named must be ours.
 
-    >>> find_closed_issues("Fix the total (#12)\\n\\nRefs #9, as pallets/click#7 did. Closes #10", lambda name: False)
+    >>> find_closed_issues("Fix the total (#12)\\n\\nRefs #9. Closes #10", lambda name: False)
     (10,)
     """
     subject, _, body = message.partition("\n")
