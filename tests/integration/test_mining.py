@@ -72,7 +72,8 @@ CASES: dict[str, tuple[str, str, str]] = {
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, dict[str, str]]:
     """The repository, and its commits by the finding that each must give."""
     made = Made(tmp_path_factory.mktemp("mined") / "shop")
-    made.write("pyproject.toml", PROJECT.format(""))
+    stops = '[tool.pytest.ini_options]\naddopts = "--maxfail=1 --strict-markers"\n'  # else `test_empty` never runs
+    made.write("pyproject.toml", PROJECT.format("") + stops)
     for name, (before, _, _) in CASES.items():
         made.write(f"shop/{name}.py", before)
     made.commit("Start", shop____init__="", shop__crowd="x = 1\n")

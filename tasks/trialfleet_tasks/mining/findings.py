@@ -36,6 +36,7 @@ class RejectionReason(StrEnum):
     CANNOT_RUN_BEFORE = "cannot_run_before"
     CANNOT_RUN_AT_FIX = "cannot_run_at_fix"
     FAILS_AT_FIX = "fails_at_fix"
+    TESTS_LEFT_OUT = "tests_left_out"
     FLAKY = "flaky"
     TOO_SLOW = "too_slow"
     TOO_BIG = "too_big"
@@ -65,6 +66,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.CANNOT_RUN_BEFORE: "its tests cannot run before the fix",
     RejectionReason.CANNOT_RUN_AT_FIX: "its tests cannot run at the fix either",
     RejectionReason.FAILS_AT_FIX: "its tests fail at the fix",
+    RejectionReason.TESTS_LEFT_OUT: "not all tests run that its runner collects",
     RejectionReason.FLAKY: "its tests give different results in repeated runs",
     RejectionReason.TOO_SLOW: "its tests take longer than a time limit",
     RejectionReason.TOO_BIG: "its tests need more memory or disk than the limit",
@@ -103,6 +105,7 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.ALREADY_PASSES: RejectionReason.ALREADY_GREEN,
     ProblemKind.ALL_SKIPPED: RejectionReason.CANNOT_RUN_AT_FIX,
     ProblemKind.FAILS_AT_FIX: RejectionReason.FAILS_AT_FIX,
+    ProblemKind.TESTS_LEFT_OUT: RejectionReason.TESTS_LEFT_OUT,
     ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
     ProblemKind.EXIT_CODE: RejectionReason.FAILS_AT_FIX,
     ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,

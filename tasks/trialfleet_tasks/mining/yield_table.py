@@ -39,6 +39,7 @@ _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
             {
                 RejectionReason.CANNOT_RUN_AT_FIX,
                 RejectionReason.FAILS_AT_FIX,
+                RejectionReason.TESTS_LEFT_OUT,
                 RejectionReason.NEEDS_NETWORK,
                 RejectionReason.TOO_SLOW,
                 RejectionReason.TOO_BIG,
