@@ -228,11 +228,7 @@ def run_tests(
     lay_metadata(suite.metadata, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
-    added: list[Mount] = []  # folders of modules that come before all others
-    if guarded:
-        added.append(_guard(scratch / "guard", guarded, seen[workspace], sandbox))
-    if suite.results == "pytest":
-        added.append(_plugin(scratch / "pytest", sandbox))
+    added = _module_folders(suite, scratch, guarded, seen[workspace], sandbox)
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     wanted = suite.call.selected(tests, workspace)
     if not wanted:
@@ -243,7 +239,7 @@ def run_tests(
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     env = variables(
         replace(suite, pythonpath=(*(mount.target for mount in added), *suite.pythonpath)),
-        environment=seen[suite.environment],
+        environment=environment,
         home=seen[home],
         workspace=seen[workspace],
         seed=seed,
@@ -282,6 +278,15 @@ def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
     except ResultError as error:
         unreadable = str(error)
     return TestRun(ended, output, cases, unreadable, left_out, results)
+
+
+def _module_folders(
+    suite: Suite, scratch: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox
+) -> tuple[Mount, ...]:
+    """Folders of ours whose modules come before all others."""
+    guard = (_guard(scratch / "guard", guarded, workspace, sandbox),) if guarded else ()
+    plugin = (_plugin(scratch / "pytest", sandbox),) if suite.results == "pytest" else ()
+    return (*guard, *plugin)
 
 
 def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:
