@@ -119,7 +119,9 @@ def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[
     """(Requirements, whether they are pinned), the one most like the developers' own environment first. What a
     command installs is needed sooner than the very versions of a lock."""
     pinned = (True, False) if project.pins else (False,)
-    for pins in pinned if declared else ():
+    for pins in pinned if declared or project.for_tests else ():
+        yield project.requirements(development=True, declared=declared, more=project.for_tests), pins
+    for pins in pinned if declared and project.for_tests else ():
         yield project.requirements(development=True, declared=declared), pins
     for pins in pinned:
         for development in (True, False):
