@@ -258,7 +258,7 @@ def _table_lines(table: Any) -> Iterator[str]:
 
 
 def _version(value: Any) -> str:
-    text = mapping(value).get("version", "") if isinstance(value, dict) else value
+    text = value if isinstance(value, str) else mapping(value).get("version")
     return "" if not isinstance(text, str) or text.strip() in ("*", "") else text.strip()
 
 

@@ -106,7 +106,7 @@ PLACES: dict[str, tuple[Mapping[str, str], list[str]]] = {
     "uv": ({"pyproject.toml": '[tool.uv]\ndev-dependencies = ["trio>=0.2"]'}, ["trio>=0.2"]),
     "rye": ({"pyproject.toml": '[tool.rye]\ndev-dependencies = ["trio"]'}, ["trio"]),
     "pixi": (
-        {"pixi.toml": '[pypi-dependencies]\ntrio = "*"\n[feature.test.dependencies]\npytest = "8.*"\npython = "3.*"\n'
+        {"pixi.toml": '[pypi-dependencies]\ntrio = "*"\n[feature.test.dependencies]\npytest = "8"\npython = "3"\n'
          '[feature.docs.dependencies]\nsphinx = "*"\n[feature.test.pypi-dependencies]\nown = {path = "."}'},
         ["trio", "pytest"],
     ),
@@ -125,7 +125,7 @@ PLACES: dict[str, tuple[Mapping[str, str], list[str]]] = {
     "test-requirements.txt": ({"test-requirements.txt": "trio"}, ["trio"]),
     "CI": ({".github/workflows/a.yml": CI}, ["pytest<9", "pytest-mock", "numpy>=1.26"]),
     "GitLab": (
-        {".gitlab-ci.yml": "a:\n  before_script: [pip install trio]\n  script: [pytest]\nd:\n  script: [pip install x]"},
+        {".gitlab-ci.yml": "a: {before_script: [pip install trio], script: [tox]}\nd: {script: [pip install b]}"},
         ["trio"],
     ),
 }  # fmt: skip
