@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.mining.test_requirements import find_test_requirements
+from trialfleet_tasks.mining.declared_requirements import find_test_requirements
 from trialfleet_tasks.mining.toml_files import read_toml
 
 _FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)

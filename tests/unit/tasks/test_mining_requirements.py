@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.languages import PYTHON
 from trialfleet_repository.trees import Tree, TreeEntry
+from trialfleet_tasks.mining.declared_requirements import find_test_requirements
 from trialfleet_tasks.mining.python_lock import without_wheels
 from trialfleet_tasks.mining.python_project import read_project
-from trialfleet_tasks.mining.test_requirements import find_test_requirements
 
 
 def tree(files: Mapping[str, str]) -> Tree:
