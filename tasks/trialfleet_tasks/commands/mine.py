@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,7 +36,7 @@ from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_link
 from trialfleet_tasks.mining import yield_table
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
-from trialfleet_tasks.mining.findings import RejectionReason
+from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
 from trialfleet_tasks.mining.issues import Issues, read_issues
 from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
@@ -99,6 +101,13 @@ def tasks() -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Issues as `gh issue list --json number,title,body` prints them, for --prompt issue.",
 )
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="REASON",
+    type=click.Choice([reason.value for reason in EXAMINED]),
+    help="Examine commits once more that were rejected for REASON. Repeatable.",
+)
 @click.option("--wider", is_flag=True, help="Also keep tests of the changed packages as pass-to-pass.")
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Test runs per tree.")
 @click.option("--timeout", "timeout_s", default=60.0, show_default=True, metavar="S", help="Limit of a test run.")
@@ -133,12 +142,13 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     _say_what_is_lacking(found, obstacles)
     miner = _mine(repository, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
-    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), of_commit)
+    state = MiningState.load(folder / STATE / "findings.jsonl", _settings(given, environments), of_commit)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
     if not (folder / STATE / ".gitignore").exists():
         (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
-    limits = MiningLimits(given["want"], given["jobs"], given["minutes"])
+    again = frozenset(map(RejectionReason, given["again"]))
+    limits = MiningLimits(given["want"], given["jobs"], given["minutes"], again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
         run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)
@@ -275,11 +285,21 @@ def _holds(repo: Path, folder: Path) -> bool:
     return folder.is_relative_to(repo.absolute())
 
 
-def _setting(given: dict[str, Any]) -> str:
-    """What a finding depends on besides the commit itself."""
+def _settings(given: dict[str, Any], environments: Mapping[str, MinedEnvironments]) -> Callable[[str], str]:
+    """What a finding depends on besides the commit itself, by language: options, our version, the tools'."""
     facts = {name: given[name] for name in ("prompt_source", "repeats", "timeout_s", "build", "wider")}
     issues = given["issues"]
-    return digest({**facts, "issues": None if issues is None else sha256(issues.read_bytes())})
+    facts |= {
+        "issues": None if issues is None else sha256(issues.read_bytes()),
+        "trialfleet": version("trialfleet"),
+    }
+
+    @functools.cache
+    def digest_of(language: str) -> str:
+        found = environments.get(language)
+        return digest({**facts, "tools": None if found is None else dict(found.find_versions())})
+
+    return digest_of
 
 
 def _issues(file: Path | None, prompt_source: str, repository: GitRepository) -> Issues:
@@ -349,6 +369,13 @@ def _print(
     console.print(
         f"{minutes:.1f} minutes now; {each:.1f} minutes for all {len(examined)} candidates examined so far"
     )
+    temporary = sum(finding.temporary for finding in examined)
+    if temporary:
+        said = "commit failed" if temporary == 1 else "commits failed"
+        console.print(
+            f"{temporary} {said} for a reason outside of the repository (no network, a busy machine, a missing "
+            "program): the next call examines them again"
+        )
     kept = sum(finding.kept for finding in examined)
     if kept:
         dated = yield_table.age(state.tasks(order), cutoff)

@@ -19,7 +19,7 @@ from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.declared_command import declared_command
-from trialfleet_tasks.mining.environment_failures import HINTS, told_apart
+from trialfleet_tasks.mining.environment_failures import HINTS, is_temporary, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
@@ -310,7 +310,15 @@ class Miner:
         log.write_text(f"{sha}\n{reason.value}: {detail}\n\n{output}", errors="replace")
         short = detail.strip().replace("\n", " ")[:300]
         language = candidate.language.name
-        return MiningFinding(commit=sha, language=language, outcome=reason, detail=short, hint=hint, log=log.name)
+        return MiningFinding(
+            commit=sha,
+            language=language,
+            outcome=reason,
+            detail=short,
+            hint=hint,
+            log=log.name,
+            temporary=is_temporary(reason, f"{detail}\n{output}"),
+        )
 
 
 def task_id(candidate: CandidateCommit) -> str:

@@ -44,6 +44,10 @@ class RejectionReason(StrEnum):
     NAMES_WHAT_ONLY_THE_FIX_ADDS = "names_what_only_the_fix_adds"
 
 
+_REASONS = tuple(RejectionReason)
+EXAMINED = _REASONS[_REASONS.index(RejectionReason.UNREADABLE) :]
+"""Reasons that an examination gives."""
+
 MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.NO_SOURCE: "changes no source file that people wrote here",
     RejectionReason.NO_TESTS: "changes no test file",
@@ -77,7 +81,8 @@ MEANING: Mapping[RejectionReason, str] = {
 
 class MiningFinding(Frozen):
     """One examined commit. `language`: of the candidate; None where it is none. `log`: file with the output that
-    shows why, relative to the folder of the state."""
+    shows why, relative to the folder of the state. `temporary`: the reason lies outside of the commit and may be
+    gone next time, such as a network that was down."""
 
     commit: str
     language: str | None = None
@@ -87,6 +92,7 @@ class MiningFinding(Frozen):
     log: str | None = None
     environment: str | None = None  # digest: it was built
     seconds: float = 0.0
+    temporary: bool = False
 
     @property
     def kept(self) -> bool:

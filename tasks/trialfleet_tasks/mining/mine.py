@@ -80,14 +80,26 @@ def _patch_id(git_dir: Path, commit: HistoryCommit) -> str:
 
 @dataclass(frozen=True)
 class MiningLimits:
-    """When mining stops. `minutes` None: no limit."""
+    """When mining stops, and what it examines once more. `minutes` None: no limit. `again`: commits that were
+    rejected for these reasons."""
 
     want: int
     jobs: int
     minutes: float | None
+    again: frozenset[RejectionReason] = frozenset()
 
 
 MiningProgress = Callable[[dict[str, str]], None]  # commit -> what is done with it now
+
+
+def open_candidates(
+    chosen: Sequence[CandidateCommit], state: MiningState, again: Collection[RejectionReason]
+) -> list[CandidateCommit]:
+    """What is to be examined: what never was, then what failed for a reason outside of the commit or for one of
+    `again`."""
+    findings = [(candidate, state.finding(candidate.commit.sha)) for candidate in chosen]
+    once_more = [one for one, finding in findings if finding and (finding.temporary or finding.outcome in again)]
+    return [one for one, finding in findings if finding is None] + once_more
 
 
 def run(
@@ -102,7 +114,7 @@ def run(
     interrupts it: `interrupted` is called with the number that are being examined. Each finding is in `state` as
     soon as it is known; candidates that are being examined at the end are finished."""
     until = None if limits.minutes is None else time.monotonic() + limits.minutes * 60
-    todo = iter([candidate for candidate in chosen if not state.knows(candidate.commit.sha)])
+    todo = iter(open_candidates(chosen, state, limits.again))
     order = [candidate.commit.sha for candidate in chosen]
     doing: dict[str, str] = {}
     turn = threading.Lock()
@@ -120,8 +132,13 @@ def run(
             progress(dict(doing))
 
     def examine(candidate: CandidateCommit) -> None:
-        with shown(candidate.commit.sha) as say:
-            state.add(*mine.examine(candidate, say))
+        commit = candidate.commit.sha
+        before = state.finding(commit)
+        with shown(commit) as say:
+            finding, task = mine.examine(candidate, say)
+            if before is not None and finding.outcome == before.outcome == RejectionReason.TOO_SLOW:
+                finding = finding.model_copy(update={"temporary": False})  # it always waits
+            state.add(finding, task)
 
     def enough() -> bool:
         return sum(finding.kept for finding in state.findings(order)) >= limits.want

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -72,6 +72,10 @@ class PythonEnvironments:
             env=dict(call.env),
             import_name=_import_name(project, tree, sources[0]),
         )
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Of the interpreters."""
+        return {one.minor: one.version for one in reversed(list(interpreters(tuple(RELEASED))))}
 
     def _locked(self, project: PythonProject, declared: Sequence[str], python: str, before: date) -> str:
         refusals: list[OperatorError] = []
