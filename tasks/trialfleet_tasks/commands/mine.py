@@ -39,7 +39,15 @@ from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
 from trialfleet_tasks.mining.issues import Issues, read_issues
-from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
+from trialfleet_tasks.mining.mine import (
+    IN_A_ROW,
+    CandidateCommits,
+    MiningEnd,
+    MiningLimits,
+    MiningProgress,
+    candidates,
+    run,
+)
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
@@ -64,7 +72,9 @@ def tasks() -> None:
 )
 @click.option("--want", default=30, show_default=True, type=click.IntRange(1), help="Stop when so many are kept.")
 @click.option(
-    "--minutes", type=click.FloatRange(0, min_open=True), help="Start no further commit after that time."
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Start no further commit after that time; a quarter of it later, those that still run are given up.",
 )
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Commits examined at once.")
 @click.option("--since", metavar="DATE", help="Only commits since then, as git reads dates.")
@@ -150,7 +160,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     again = frozenset(map(RejectionReason, given["again"]))
     limits = MiningLimits(given["want"], given["jobs"], given["minutes"], again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
-        run(miner, found.chosen, state, limits, progress, ending.begin)
+        end = run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)
     minutes = (time.monotonic() - started) / 60
     if as_json:
@@ -161,6 +171,10 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         click.echo(printable_json({**rows, "findings": findings}))
     else:
         _print(found, state, order, miner, minutes, cutoff)
+    _say_what_is_left(end)
+    if end.given_up:
+        sys.stdout.flush()
+        os._exit(CommandExit.INTERRUPTED if ending.begun else 0)  # what is under examination ends, too
     if ending.begun:
         raise click.exceptions.Exit(CommandExit.INTERRUPTED)
 
@@ -244,6 +258,19 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
         if name is not None:
             why = one_line(str(obstacles[name]))
             click.echo(f"trialfleet: {commits} commit{'s' * (commits > 1)} in {name} left out: {why}", err=True)
+
+
+def _say_what_is_left(end: MiningEnd) -> None:
+    """Commits whose examination was given up, and languages that were left."""
+    if end.given_up:
+        said = "1 commit was" if end.given_up == 1 else f"{end.given_up} commits were"
+        click.echo(f"trialfleet: the time is over; {said} given up, and the next call examines it again", err=True)
+    for language, finding in end.repeated.items():
+        why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {finding.hint}" if finding.hint else "")
+        click.echo(
+            f"trialfleet: {IN_A_ROW} commits in {language} in a row failed alike, so no more were begun: {why}",
+            err=True,
+        )
 
 
 def _mine(

@@ -72,9 +72,7 @@ class PytestCall:
     refused: tuple[str, ...] = ()
     runs_another: bool = False  # than pytest
     targets: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    is_doctest: bool = field(
-        default=False, compare=False, repr=False
-    )  # it also runs examples in documents or modules
+    is_doctest: bool = field(default=False, compare=False, repr=False)  # it also runs examples
 
     def among(self, packages: Collection[str]) -> PytestCall:
         """Without the arguments of packages that the environment lacks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from trialfleet_tasks.mining.environment_failures import is_temporary
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateCommit, HistoryCommit
-from trialfleet_tasks.mining.mine import MiningLimits, open_candidates, run
+from trialfleet_tasks.mining.mine import IN_A_ROW, MiningLimits, open_candidates, run
 from trialfleet_tasks.mining.state import MiningState
 
 # What tools print where something outside of the commit is broken, and where it is the commit.
@@ -123,3 +125,39 @@ def test_versions_of_this_machines_tools() -> None:
     versions = ToolEnvironments(LANGUAGES["JavaScript"]).find_versions()
     assert set(versions) <= {"node", "npm", "pnpm", "yarn", "bun"}
     assert all(version[0].isdigit() for version in versions.values())
+
+
+def test_one_cause_in_a_row_ends_the_examination_of_its_language(tmp_path: Path) -> None:
+    state = MiningState.load(tmp_path / "findings.jsonl", lambda _: "", {})
+    detail = "No module named 'shop': tests/test_{}.py at 3.1{}"
+    same = {
+        f"a{n:02}": MiningFinding(commit=f"a{n:02}", language="Python", outcome=RejectionReason.CANNOT_RUN_AT_FIX,
+                                  detail=detail.format(n, n))
+        for n in range(20)
+    }  # fmt: skip
+    miner = OneMiner(**same)
+    assert len(mined(state, miner)) == IN_A_ROW
+    miner = OneMiner(**same | {"a04": found("a04", RejectionReason.FLAKY)})
+    fresh = MiningState.load(tmp_path / "other.jsonl", lambda _: "", {})
+    assert len(mined(fresh, miner)) == 5 + IN_A_ROW
+    assert len(mined(fresh, miner)) == 20 - 5 - IN_A_ROW, "the next call goes on"
+    flaky = OneMiner(**{f"b{n:02}": found(f"b{n:02}", RejectionReason.FLAKY) for n in range(12)})
+    assert len(mined(fresh, flaky)) == 12, "each commit has its own flaky tests"
+
+
+def test_what_still_runs_is_given_up(tmp_path: Path) -> None:
+    state = MiningState.load(tmp_path / "findings.jsonl", lambda _: "", {})
+    release = threading.Event()
+
+    class Slow(OneMiner):
+        def examine(self, candidate: CandidateCommit, say: object) -> tuple[MiningFinding, None]:
+            release.wait(60)
+            return super().examine(candidate, say)
+
+    miner = Slow(a=found("a", RejectionReason.FLAKY), b=found("b", RejectionReason.FLAKY))
+    started = time.monotonic()
+    limits = MiningLimits(9, 1, 0.01)
+    end = run(miner, [candidate("a"), candidate("b")], state, limits, lambda _: None, lambda _: None)  # type: ignore[arg-type]
+    assert (end.given_up, state.finding("a")) == (1, None)
+    assert 0.6 <= time.monotonic() - started < 20
+    release.set()
