@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -13,6 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.journal import list_entries
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.journal import JournalEntry
+from trialfleet_ledger.store.observed import ObservedReads
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, require_digest, settle_value
 from trialfleet_ledger.stored_records import parse_record
@@ -84,33 +85,16 @@ def _newest_epoch(store: Store, campaign: str, faults: dict[str, str], *, over_s
 
 
 @dataclass(frozen=True)
-class CheckedReads:
-    """A campaign's store, read through: remembers what differs from what was written. It only reads."""
+class CheckedReads(ObservedReads):
+    """Remembers what differs from what was written. `written`: key -> SHA-256; `read`: the same of what was read
+    last, None: nothing was there."""
 
-    store: Store
-    campaign: str
-    written: dict[str, str]  # key -> SHA-256
+    written: dict[str, str]
     read: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
 
-    @property
-    def url(self) -> str:
-        return self.store.url
-
-    def now(self) -> float:
-        return self.store.now()
-
-    def get(self, key: str) -> bytes | None:
-        raw = self.store.get(key)
-        self._remember(key, raw)
-        return raw
-
-    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-        for key, raw in self.store.get_many(keys):
-            self._remember(key, raw)
-            yield key, raw
-
-    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
-        yield from self.store.reread(key, over_s)
+    def remember(self, key: str, raw: bytes | None) -> None:
+        if key.endswith(".json"):
+            self.read[key] = None if raw is None else sha256(raw)
 
     def list(self, prefix: str) -> Iterator[ListedKey]:
         seen: set[str] = set()
@@ -148,10 +132,6 @@ class CheckedReads:
         except WrongValue as error:
             return describe_fault(key, "deleted" if error.value is None else "changed")
         return {}
-
-    def _remember(self, key: str, raw: bytes | None) -> None:
-        if key.endswith(".json"):
-            self.read[key] = None if raw is None else sha256(raw)
 
 
 def check_reads(store: Store, campaign: str, journal: StoredJournal) -> CheckedReads:

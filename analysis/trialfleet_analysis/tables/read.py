@@ -15,6 +15,7 @@ from trialfleet_analysis.tables.arrow import attempts_table, trials_table
 from trialfleet_analysis.tables.columns import truths
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
+from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.stored_journal import StoredJournal
@@ -117,10 +118,13 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -
 
 
 def _from_records(witness: ReadDigests, campaign: str, journal: StoredJournal, *, verify: bool) -> CampaignTables:
-    ledger = read_ledger(cast("Store", witness), campaign, journal)
+    store = cast("Store", witness)
+    for _ in store.list(keys.plan(campaign)):
+        pass
+    ledger = read_ledger(store, campaign, journal)
     tasks = task_rows(ledger)
     blocks = usable_blocks(ledger)
-    evidence = read_evidence(witness.store, ledger, verify=verify)
+    evidence = read_evidence(store, ledger, verify=verify)
     rows = trial_rows(ledger, evidence, blocks)
     return CampaignTables(
         frame=ledger,
