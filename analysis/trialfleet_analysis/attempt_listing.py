@@ -1,12 +1,12 @@
 """Which attempts' records the store lists, and which of those that no number needs are read all the same.
 
-Intent and patch of an attempt with a verdict say nothing that its outcome does not. They are compared with what was
-written if the store took them after the attempt's end, which closes an attempt, or if they are absent.
+Intent and patch of an attempt with a verdict say nothing that its outcome does not. They are compared with what
+was written if the store took them after the attempt's end, which closes an attempt, or if they are absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,16 +23,16 @@ _BUNDLE, _END, _PATCH = "bundle.tar.zst", "end.json", "patch.json"
 
 @dataclass(frozen=True)
 class AttemptListing:
-    """Keys. `bundles`: those that are not empty; `late`: records that the store took after their attempt's end."""
+    """Keys. `bundles`: with their bytes; `late`: records that the store took after their attempt's end."""
 
-    bundles: frozenset[str]
+    bundles: Mapping[str, int]
     patches: frozenset[str]
     late: tuple[str, ...]
 
 
 def list_attempts(reads: CheckedReads) -> AttemptListing:
     """List them before they are read: what is written later is then not in a seal."""
-    bundles, patches, late = set[str](), set[str](), list[str]()
+    bundles, patches, late = dict[str, int](), set[str](), list[str]()
     folder, ended_at = "", None
     for key, size, _, at in reads.list(keys.attempts(reads.campaign)):
         above, _, name = key.rpartition("/")
@@ -41,12 +41,12 @@ def list_attempts(reads: CheckedReads) -> AttemptListing:
         if name == _END:  # its key sorts before those of the other records
             ended_at = at
         elif name == _BUNDLE:
-            bundles.update([key] if size else [])
+            bundles[key] = size
         elif name.endswith(".json"):
             patches.update([key] if name == _PATCH else [])
             if at is None or ended_at is None or at > ended_at:
                 late.append(key)
-    return AttemptListing(frozenset(bundles), frozenset(patches), tuple(late))
+    return AttemptListing(bundles, frozenset(patches), tuple(late))
 
 
 def read_suspects(reads: CheckedReads, listing: AttemptListing) -> None:

@@ -18,11 +18,11 @@ from trialfleet_analysis.report.figures import (
     level,
     p_value,
     percent,
-    plural,
     point_limits,
     points,
     unsigned_points,
 )
+from trialfleet_ledger.plurals import plural
 
 LIMITS = {
     "": "Miettinen–Nurminen score, stratified",

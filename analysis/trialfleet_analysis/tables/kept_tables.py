@@ -49,7 +49,7 @@ _REPLACED = "/live.log.zst"
 
 class RecordDigests(Frozen):
     """Digests of the records that tables rest on. `few`: of the contents of plan, amendments, halts and
-    quarantine; `outcomes`: of the contents of all outcomes; `listed`: of the listing of plan, outcomes and attempts
+    quarantine; `outcomes`: of the contents of all outcomes; `listed`: of the listing of plan, outcomes, attempts
     with its tags, which stands for their contents in the one store that it was made in; `place`: the plan's tag,
     which tells that store from a copy. None: the store gives no tags."""
 

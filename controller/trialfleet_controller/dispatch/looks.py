@@ -42,6 +42,7 @@ from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
+from trialfleet_ledger.stored_journal import stand_in_outcome
 from trialfleet_ledger.trial_order import Planned
 
 LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult | AnytimeResult]
@@ -81,8 +82,9 @@ class LookNews:
 
 class Looks:
     """`trials`: of the whole campaign, whichever shard drives them. `reps`: with amendments; None: the plan's.
-    `obey_futility`: whether a verdict of futility ends the campaign. Only `read` may be called by another
-    thread."""
+    `obey_futility`: whether a verdict of futility ends the campaign. `left_out`: trials without an outcome that
+    never run again, because their records were changed or deleted: no look waits for them. Only `read` may be
+    called by another thread."""
 
     def __init__(
         self,
@@ -100,6 +102,7 @@ class Looks:
         self._plan, self.trials, self._ledger = plan, trials, ledger
         self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
         self._reps, self.news = reps or plan.reps, LookNews()
+        self.left_out: frozenset[str] = frozenset()
         self._rule: StopRule | None = None
         if primary is not None and primary.decides:
             self._anytime, self._primary = primary.anytime is not None, primary
@@ -107,6 +110,10 @@ class Looks:
             self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
         if self._changes_plan:
             self.news = LookNews(planned=PlannedReps(self._reps))
+
+    def counted_trials(self) -> list[Planned]:
+        """Without those that are left out."""
+        return [trial for trial in self.trials() if trial.id not in self.left_out]
 
     @property
     def futility(self) -> FutilityRule | None:
@@ -159,7 +166,7 @@ class Looks:
         at = self._looks_at(decisions)
         extended = _extended(decisions, at, [a.reps for a in amendments], anytime=self._anytime)
         if len(decisions) < len(at):  # no look may use trials whose condition is to be halted
-            CrashWatch(self._ledger, self.trials).write_halts()
+            CrashWatch(self._ledger, self.counted_trials).write_halts()
         halts = directives.halts()
         void = self._is_void(halts)
         while not (extended or void or stopped(decisions)) and len(decisions) < len(self._looks_at(decisions)):
@@ -181,10 +188,10 @@ class Looks:
         off were the slow ones."""
         halted = {halt.task for halt in halts if halt.task is not None}
         wanted = self._wanted(earlier, halts)
-        if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
+        if not {trial.id for trial in wanted} <= {*self._ledger.attempts.outcome_ids(), *self.left_out}:
             return None
         since = earlier[-1].blocks if earlier else 0
-        ended = read_unchanged(self._ledger, [trial.id for trial in wanted if trial.block >= since])
+        ended = self._outcomes([trial for trial in wanted if trial.block >= since])
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
         stage = self._stage(ended, halted)
@@ -234,8 +241,13 @@ class Looks:
         if self._rule is None or decision.blocks != self._rule.drop_saturated or decision.stops:
             return decision
         primary = {task.order.id for task in self._plan.tasks if task.primary}
-        trials = [trial.id for trial in wanted if trial.task in primary]
-        return decision.model_copy(update={"dropped": saturated(read_unchanged(self._ledger, trials))})
+        trials = [trial for trial in wanted if trial.task in primary]
+        return decision.model_copy(update={"dropped": saturated(self._outcomes(trials))})
+
+    def _outcomes(self, trials: Sequence[Planned]) -> list[Outcome]:
+        """Of trials that have ended; those that are left out count as lost, as in tables."""
+        gone = [stand_in_outcome(trial.record()) for trial in trials if trial.id in self.left_out]
+        return read_unchanged(self._ledger, [one.id for one in trials if one.id not in self.left_out]) + gone
 
     def _stage(self, ended: Sequence[Outcome], halted: Collection[str]) -> tuple[StageCounts, ...]:
         tasks = [task.order.id for task in self._plan.tasks if task.primary and task.order.id not in halted]

@@ -237,7 +237,8 @@ _INCOMPLETE = {
     Ending.CANCELLED: "it was cancelled, and trials that had not started are not measured",
     Ending.OUT_OF_TIME: "its wall-clock limit is reached, and trials that had not started are not measured; "
     "`trialfleet resume --wall-clock SECONDS` starts them",
-    Ending.INCOMPLETE: "trials were abandoned after repeated losses, and are not measured",
+    Ending.INCOMPLETE: "trials were abandoned after repeated losses, or left out because their records were "
+    "changed or deleted, and are not measured",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from trialfleet_controller.dispatch.journal_check import check_ledger
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
@@ -54,7 +55,8 @@ def amend(
         return None
     # A finished campaign has been reported: extending it is a decision after a look, recorded or not.
     planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
-    finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= planned
+    checked = check_ledger(ledger)
+    finished = len(checked.listing.done) + len(checked.tampered) >= planned
     after_look = reps is not None and (finished or bool(ledger.directives.looks()) or _decided_on(ledger, plan))
     return ledger.directives.amend(
         reps=reps, cost_usd=cost_usd, wall_clock_s=wall_clock_s, after_look=after_look, lifts=lifts

@@ -6,8 +6,9 @@ import math
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, AnytimeLook
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import bare_p, decimals, evidence, plural
+from trialfleet_analysis.report.figures import bare_p, decimals, evidence
 from trialfleet_analysis.report.findings.tables import ReportSection, TableColumn, number, section, table
+from trialfleet_ledger.plurals import plural
 
 SHOWN = 20  # rows of a campaign of many blocks
 
