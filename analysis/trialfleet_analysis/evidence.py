@@ -23,6 +23,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
 from trialfleet_ledger.bundle import REDACTED, BundleError, unpack
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.pulled_copy import omits_bundles
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.base import Record
@@ -138,7 +139,7 @@ def contradiction(outcome: Outcome, ended: End | str) -> str | None:
     if ended.bundle != outcome.bundle_sha256:
         return "its outcome names another bundle than its end.json"
     if len(outcome.losses) != outcome.attempts - 1:
-        return f"its outcome tells of {len(outcome.losses)} losses before attempt {outcome.attempts}"
+        return f"its outcome tells of {plural(len(outcome.losses), 'loss')} before attempt {outcome.attempts}"
     return None
 
 

@@ -12,7 +12,7 @@ from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, planned_after
+from trialfleet_ledger.looks import Decision, planned_after, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, Quarantine, Start
 from trialfleet_ledger.records.base import Record
@@ -94,6 +94,16 @@ class Frame:
     def tampered(self) -> tuple[str, ...]:
         """What is wrong with records that are not of one trial."""
         return of_campaign(self.faults)
+
+    @property
+    def way_on(self) -> str:
+        """What runs the trials that are missing."""
+        if self.cancel is not None:
+            return "it was cancelled, and nothing more starts"
+        if stopped(self.decisions) is not None:
+            return "a declared look has ended it, and nothing more starts"
+        option = " --wall-clock SECONDS" if self.out_of_time else " --lift" if self.halts else ""
+        return f"`trialfleet resume{option}` runs what is missing"
 
     @property
     def conditions(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 def plural(number: int, noun: str) -> str:
     """
-    >>> plural(1, "trial"), plural(2, "trial"), plural(1200, "task")
-    ('1 trial', '2 trials', '1,200 tasks')
+    >>> plural(1, "trial"), plural(2, "loss"), plural(1200, "task")
+    ('1 trial', '2 losses', '1,200 tasks')
     """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"

@@ -213,7 +213,7 @@ def _nothing(found: CampaignPlan) -> Iterator[RenderableType]:
 
 def _simulated(found: CampaignPlan) -> str:
     return (
-        f"simulated: {found.effort.simulations:,} campaigns per figure, seed {found.effort.seed}; "
+        f"simulated: {plural(found.effort.simulations, 'campaign')} per figure, seed {found.effort.seed}; "
         "± is the Monte Carlo standard error\n"
         "these tasks: stratified exact mid-p test; tasks like these: paired t test over tasks"
     )

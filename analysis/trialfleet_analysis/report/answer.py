@@ -96,7 +96,7 @@ def _shortened(found: LooksFinding) -> str | None:
     if last.blocks < of:
         return (
             f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
-            f"{of} blocks"
+            f"{plural(of, 'block')}"
         )
     if found.dropped:
         return f"Left out after block {found.drop_after}, saturated: {plural(len(found.dropped), 'task')}"

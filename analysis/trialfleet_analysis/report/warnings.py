@@ -109,7 +109,8 @@ def _waiting(report: Report) -> str:
     progress = report.progress
     return (
         f"All numbers are made of the first {plural(progress.complete_blocks, 'complete block')} of "
-        f"{progress.blocks} only; {progress.beyond:,} later trials wait, since early finishers would bias them. "
+        f"{progress.blocks} only; {plural(progress.beyond, 'later trial')} left out: "
+        "early finishers would bias them. "
         f"This look is recorded, and no p-value{_but(report)} is valid under monitoring: looking again and again "
         f"finds something by chance: {PEEKING}."
     )

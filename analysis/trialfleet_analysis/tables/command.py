@@ -57,12 +57,12 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
     from trialfleet_analysis.tables.columns import known, truths
     from trialfleet_ledger.stored_journal import explain_absence
 
-    plan = campaign.frame.plan
+    plan, refused = campaign.frame.plan, int(known(campaign.trials, "fault").sum())
     facts = {
         "dry_run": plan.dry_run,
         "trials": campaign.trials.num_rows,
         "attempts": campaign.attempts.num_rows,
-        "refused": int(known(campaign.trials, "fault").sum()),
+        "refused": refused,
         "tampered_trials": int(truths(campaign.trials, "tampered").sum()),
         "tampered": list(campaign.frame.tampered),
         "unplanned": list(campaign.unplanned),
@@ -77,11 +77,11 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
         return
     if plan.dry_run:
         click.echo(plan.title)
-    counts = f"{plural(facts['trials'], 'trial')}, {plural(facts['attempts'], 'attempt')}"
+    counts = f"{plural(campaign.trials.num_rows, 'trial')}, {plural(campaign.attempts.num_rows, 'attempt')}"
     click.echo(f"{counts}, read from the campaign's {facts['read']}")
-    if facts["refused"]:
+    if refused:
         click.echo(
-            f"missing data, since records or bundles contradict them: {plural(facts['refused'], 'trial')}",
+            f"missing data, since records or bundles contradict them: {plural(refused, 'trial')}",
             err=True,
         )
     if campaign.not_pulled:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_ledger.store.protocol import ListedKey, Store
@@ -72,7 +73,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     _copy(found.store, target, found.name, missing)
     _mark(target, found.name, omits_bundles=omits)
     present = len(wanted) - len(missing)
-    click.echo(f"{len(missing)} files pulled into {folder / found.name}, {present} already present")
+    click.echo(f"{plural(len(missing), 'file')} pulled into {folder / found.name}, {present} already present")
     if no_bundles and f"{found.name}/{_SEAL}" not in {*wanted, *there}:
         click.echo(_BARE.format(campaign), err=True)
     for key in odd[:20]:

@@ -38,6 +38,7 @@ from trialfleet_ledger.looks import (
     stopped,
 )
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
@@ -285,7 +286,7 @@ def replanned(news: LookNews) -> str:
     """For the operator: what looks have changed in the plan; empty: nothing."""
     found: list[str] = []
     if (reps := revised_reps(news.decisions)) is not None:
-        found.append(f"re-estimated: {reps} reps")
+        found.append(f"re-estimated: {plural(reps, 'rep')}")
     if dropped := dropped_tasks(news.decisions):
         found.append(f"left out, saturated: {', '.join(sorted(dropped))}")
     if halving := halving_of(news.decisions):
@@ -297,12 +298,14 @@ def told(decision: Decision, of: int, futility: FutilityRule | None) -> str:
     """For the operator."""
     result = decision.result
     if isinstance(result, HalvingResult):
-        return f"halved after {decision.blocks} blocks"
+        return f"halved after {plural(decision.blocks, 'block')}"
     if isinstance(result, AnytimeResult):
-        return f"decided for {result.verdict} after {decision.blocks} blocks: p at any look {result.p_value:.4f}"
+        return (
+            f"decided for {result.verdict} after {plural(decision.blocks, 'block')}: p at any "
+            f"look {result.p_value:.4f}"
+        )
     detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
     if result.verdict == "futility" and futility is not None:
         detail = f"{futility.reason}: the power to show it at the end is {result.chance:.1%}"
-    return (
-        f"look {decision.number} of {of} after {decision.blocks} blocks: decided for {result.verdict} ({detail})"
-    )
+    after = f"look {decision.number} of {of} after {plural(decision.blocks, 'block')}"
+    return f"{after}: decided for {result.verdict} ({detail})"

@@ -29,6 +29,7 @@ from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.clock import NEAR_S
@@ -254,7 +255,7 @@ def _is_out_of_money(plan: Plan, amendments: Sequence[Amendment], outcomes: Sequ
 def _explain_width(plan: Plan, status: CampaignStatus) -> None:
     bound = width_bound(plan, reps=status.reps)
     if bound.remedy is not None:
-        status.width = f"at most {bound.attempts} attempts run at once: {bound.reason} ({FROZEN})"
+        status.width = f"at most {plural(bound.attempts, 'attempt')} at once: {bound.reason} ({FROZEN})"
     running = sum(condition.running for condition in status.conditions.values())
     status.unplaced = unplaced_message(status.pending, running, plan.limits)
 

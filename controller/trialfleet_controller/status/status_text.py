@@ -19,7 +19,7 @@ SHOWN = 8  # tampered records
 def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
     """The report for people."""
     return [
-        f"{status.title}: {status.state}; {status.terminal} of {status.planned} trials",
+        f"{status.title}: {status.state}; {status.terminal} of {plural(status.planned, 'trial')}",
         *_of_state(status),
         *([status.banner] if status.banner else []),
         *(f"tampered: {one_line(one)}" for one in status.tampered[:SHOWN]),
@@ -53,7 +53,9 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
 def _of_agents(status: CampaignStatus) -> list[str]:
     """Every condition with crashed agents; from how many on they matter."""
     return [
-        f"{one_line(name)}: in {c.crashed} of {c.measured} measured trials the agent {CRASHED}, counted as failed"
+        f"{one_line(name)}: in {c.crashed} of {plural(c.measured, 'measured trial')} the "
+        f"agent {CRASHED}, counted as "
+        "failed"
         + ("; `trialfleet logs` of one shows what it printed" if needs_caution(c.crashed, c.measured) else "")
         for name, c in status.conditions.items()
         if c.crashed
@@ -62,8 +64,8 @@ def _of_agents(status: CampaignStatus) -> list[str]:
 
 def _of_forged(status: CampaignStatus) -> list[str]:
     return [
-        f"{one_line(name)}: {c.forged} of {c.measured} measured trials forged a pass, counted as failed; the "
-        "report names them"
+        f"{one_line(name)}: {c.forged} of {plural(c.measured, 'measured trial')} forged a pass, counted as "
+        "failed; the report names them"
         for name, c in status.conditions.items()
         if c.forged
     ]
@@ -171,7 +173,7 @@ def _named(controller: Controller) -> str:
 
 def _of_rates(status: CampaignStatus) -> list[str]:
     return [
-        f"pass rates: {status.complete_blocks} of {status.blocks} blocks are complete; only they are used,",
+        f"pass rates: {status.complete_blocks} of {plural(status.blocks, 'block')} complete; only these are used,",
         "and each rate is the mean of its tasks' rates, as in the report",
     ]
 

@@ -27,7 +27,7 @@ def blocks_looked_at(report: Report, found: AnytimeFinding) -> ReportSection:
         "that looking at any time, stopping, and adding reps before the decision are all valid. "
         f"{_left_out(report, found)}",
         table(
-            "What the bets had won" + (f", every {every} blocks" if every > 1 else ""),
+            "What the bets had won" + (f", every {plural(every, 'block')}" if every > 1 else ""),
             [*found.taken[every - 1 : -1 : every], *found.taken[-1:]],
             *COLUMNS,
         ),

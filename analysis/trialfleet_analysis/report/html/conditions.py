@@ -179,7 +179,7 @@ def _trials_of(place: int, task: str, cells: list[CellResult]) -> Element:
         for n, cell in enumerate(cells)
         if cell.trials
     ]
-    return h("details", h("summary", task, h("small", f" {number:,} trials")), groups)
+    return h("details", h("summary", task, h("small", f" {plural(number, 'trial')}")), groups)
 
 
 def _endings(cell: CellResult) -> Iterator[Element]:
