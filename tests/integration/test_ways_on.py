@@ -12,6 +12,7 @@ import pytest
 from tests.support.campaign_site import FAST, Site
 from tests.support.plans import CAMPAIGN, make_plan, priced
 from tests.support.simulated_cluster import ClusterBackend
+from trialfleet_analysis.ledger import read_frame
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
@@ -108,6 +109,9 @@ def test_the_advised_command_continues(site: Site, cause: Callable[[Site], Plan]
     plan = cause(site)
     before = read_status(site.store, CAMPAIGN)
     assert before.terminal < before.planned
+    if not before.out_of_money:  # no bundles are read for this
+        frame = read_frame(site.store, CAMPAIGN)
+        assert frame.way_on.split("`")[1] == advice(before)
     assert resume(site, plan, advice(before)) is Ending.COMPLETE
     assert read_status(site.store, CAMPAIGN).state is State.COMPLETE
 

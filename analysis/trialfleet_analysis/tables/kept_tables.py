@@ -78,10 +78,11 @@ class ReadDigests(ObservedReads):
     def list(self, prefix: str) -> Iterator[ListedKey]:
         whole = f"{self.campaign}/{_OUTCOMES}"
         start = len(self.campaign) + 1
+        sealed = prefix.startswith(_LISTED, start)
         for entry in self.known if self.known is not None and prefix == whole else self.store.list(prefix):
-            name = entry.key[start:]
-            if name.startswith(_LISTED) and not name.endswith(_REPLACED):
-                self.listed[name] = f"{entry.size} {entry.tag}" if entry.tag else None
+            key, size, tag, _ = entry
+            if sealed and not key.endswith(_REPLACED):
+                self.listed[key[start:]] = f"{size} {tag}" if tag else None
             yield entry
 
     def sources(self) -> RecordDigests:

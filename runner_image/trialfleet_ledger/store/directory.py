@@ -181,16 +181,20 @@ def _children(fd: int, above: str) -> list[tuple[str, os.stat_result | None]]:
     found: list[tuple[str, os.stat_result | None]] = []
     with os.scandir(fd) as entries:
         for entry in entries:
-            if not is_key(entry.name):
+            name = entry.name
+            if not is_key(name):
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                found.append((f"{entry.name}/", None))
+            if entry.is_file(follow_symlinks=False):
+                try:
+                    found.append((name, entry.stat(follow_symlinks=False)))
+                except FileNotFoundError:
+                    continue
+            elif entry.is_dir(follow_symlinks=False):
+                found.append((f"{name}/", None))
             elif entry.is_symlink():
-                raise StoreError(f"{above}{entry.name}: a symbolic link in a store")
-            elif entry.is_file(follow_symlinks=False):
-                with suppress(FileNotFoundError):
-                    found.append((entry.name, entry.stat(follow_symlinks=False)))
-    found.sort(key=itemgetter(0))
+                raise StoreError(f"{above}{name}: a symbolic link in a store")
+    if len(found) > 1:
+        found.sort(key=itemgetter(0))
     return found
 
 
