@@ -123,7 +123,7 @@ def test_prepull_says_which_nodes_are_ready(place: Minimal) -> None:
     ran = place.trialfleet("prepull", str(place.campaign(kubernetes={"image": "no-such-image:1"})), "--node", node)
     assert ran.code == 2
     assert "no-such-image:1 cannot be pulled" in ran.out
-    assert "ready on only 0 of 1 nodes" in ran.err
+    assert "ready on only 0 of 1 node" in ran.err
     assert kubectl("get", "pods", "-n", place.namespace, "-o", "name") == ""
 
 

@@ -23,7 +23,6 @@ from trialfleet_analysis.report.figures import (
     limits,
     p_value,
     percent,
-    plural,
     point_limits,
     points,
     quantity,
@@ -32,6 +31,7 @@ from trialfleet_analysis.report.figures import (
 from trialfleet_analysis.report.halving_answer import halving_answer
 from trialfleet_analysis.report.trend_answer import trend_answer
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_ledger.plurals import plural
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 
@@ -96,7 +96,7 @@ def _shortened(found: LooksFinding) -> str | None:
     if last.blocks < of:
         return (
             f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
-            f"{of} blocks"
+            f"{plural(of, 'block')}"
         )
     if found.dropped:
         return f"Left out after block {found.drop_after}, saturated: {plural(len(found.dropped), 'task')}"

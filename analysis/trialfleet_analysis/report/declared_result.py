@@ -14,10 +14,10 @@ from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detec
 from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
 from trialfleet_analysis.report.campaign_report import Outcome, Report
 from trialfleet_analysis.report.crashes import find_halted_sides
-from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.trend_answer import trend_outcome
 from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.plurals import plural
 
 ENOUGH = 3  # informative tasks from which on a number over tasks is shown without their number
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import p_value, percent, plural, quantity
+from trialfleet_analysis.report.figures import p_value, percent, quantity
 from trialfleet_analysis.statistics.estimates import rejects
+from trialfleet_ledger.plurals import plural
 
 
 def halving_answer(report: Report, found: HalvingFinding) -> Iterator[str]:

@@ -18,11 +18,11 @@ from trialfleet_analysis.report.figures import (
     level,
     p_value,
     percent,
-    plural,
     point_limits,
     points,
     unsigned_points,
 )
+from trialfleet_ledger.plurals import plural
 
 LIMITS = {
     "": "Miettinen–Nurminen score, stratified",
@@ -100,7 +100,11 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
     going = "the campaign was cancelled" if result.cancelled else "the campaign goes on"
     state = f"decided: {found.ended}" if found.ended else going
     estimate = _looks_estimate(found, cancelled=result.cancelled)
-    reps = f"; {found.planned[-1]} reps re-estimated, {found.revised_from} planned" if found.revised_from else ""
+    reps = (
+        f"; {plural(found.planned[-1], 'rep')} re-estimated, {found.revised_from} planned"
+        if found.revised_from
+        else ""
+    )
     return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{estimate}{reps}")
 
 
@@ -126,7 +130,7 @@ def _information(result: DeclaredResult) -> SummaryEntry:
     )
     if isinstance(part, OnTheseTasks):
         told = f"{part.informative:,} of {plural(part.strata, 'task')} informative"
-        return SummaryEntry(told, f"{part.difference.n:,} trials; {least}")
+        return SummaryEntry(told, f"{plural(part.difference.n, 'trial')}; {least}")
     told = f"{part.moved:,} of {plural(result.contrast.tasks, 'task')} differ"
     share = part.largest_share  # above 1 where the others sum to the opposite: in its own table
     largest = "" if share is None or share > 1 else f"largest: {percent(share)} of the sum; "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trialfleet_analysis.analysis_plan.trend import TrendFinding
 from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.report.figures import decimals, level, p_value, percent, plural
+from trialfleet_analysis.report.figures import decimals, level, p_value, percent
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject, rejects
+from trialfleet_ledger.plurals import plural
 
 MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
 

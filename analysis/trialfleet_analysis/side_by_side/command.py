@@ -66,8 +66,9 @@ def _parts(found: SideBySide) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    from trialfleet_analysis.report.figures import limits, percent, plural
+    from trialfleet_analysis.report.figures import limits, percent
     from trialfleet_ledger.display_text import one_line
+    from trialfleet_ledger.plurals import plural
 
     first, *others = found.caveats
     yield Text(one_line(first), style="bold")

@@ -9,6 +9,9 @@ import click
 
 from trialfleet_analysis.source import find_source
 from trialfleet_ledger.display_text import printable_json
+from trialfleet_ledger.plurals import plural
+
+UNCHECKED = "bundles were not pulled, so verdicts were not checked against them"
 
 if TYPE_CHECKING:
     from trialfleet_analysis.tables.read import CampaignTables
@@ -52,18 +55,20 @@ def tables(
 
 def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
     from trialfleet_analysis.tables.columns import known, truths
+    from trialfleet_ledger.stored_journal import explain_absence
 
-    plan = campaign.frame.plan
+    plan, refused = campaign.frame.plan, int(known(campaign.trials, "fault").sum())
     facts = {
         "dry_run": plan.dry_run,
         "trials": campaign.trials.num_rows,
         "attempts": campaign.attempts.num_rows,
-        "refused": int(known(campaign.trials, "fault").sum()),
+        "refused": refused,
         "tampered_trials": int(truths(campaign.trials, "tampered").sum()),
         "tampered": list(campaign.frame.tampered),
         "unplanned": list(campaign.unplanned),
         "interim": campaign.interim,
         "verified": campaign.verified,
+        "not_pulled": campaign.not_pulled,
         "read": campaign.source,
         "files": paths,
     }
@@ -72,13 +77,19 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
         return
     if plan.dry_run:
         click.echo(plan.title)
-    click.echo(f"{facts['trials']} trials, {facts['attempts']} attempts, read from the campaign's {facts['read']}")
-    if facts["refused"]:
+    counts = f"{plural(campaign.trials.num_rows, 'trial')}, {plural(campaign.attempts.num_rows, 'attempt')}"
+    click.echo(f"{counts}, read from the campaign's {facts['read']}")
+    if refused:
         click.echo(
-            f"{facts['refused']} trials are missing data: their records or bundles contradict them", err=True
+            f"missing data, since records or bundles contradict them: {plural(refused, 'trial')}",
+            err=True,
         )
+    if campaign.not_pulled:
+        click.echo(f"{UNCHECKED}: {plural(campaign.not_pulled, 'verdict')}", err=True)
     for fault in campaign.frame.tampered:
         click.echo(f"tampered: {fault}", err=True)
+    if copied := explain_absence(campaign.faults):
+        click.echo(copied.strip(), err=True)
     if campaign.interim:
         click.echo("not all trials are over: make rates of rows with in_blocks alone", err=True)
     for trial in campaign.unplanned:

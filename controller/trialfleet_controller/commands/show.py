@@ -11,6 +11,7 @@ import click
 
 from trialfleet_controller.commands.options import store_option
 from trialfleet_ledger.display_text import one_line, printable_json, visible
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_ledger.bundle import Bundle
@@ -120,7 +121,7 @@ def _last_with_bundle(chain: tuple[StoredAttempt, ...], n: int | None) -> End | 
 
     if n is not None and n > len(chain):
         raise OperatorError(
-            f"the trial has {len(chain)} attempts", where="--attempt", hint=f"give 1 to {len(chain)}"
+            f"the trial has {plural(len(chain), 'attempt')}", where="--attempt", hint=f"give 1 to {len(chain)}"
         )
     candidates = chain if n is None else chain[n - 1 : n]
     return next((a.end for a in reversed(candidates) if a.end is not None and a.end.bundle is not None), None)
@@ -204,7 +205,7 @@ def _cut(bundle: Bundle) -> dict[str, str]:
 def _verdict(outcome: Outcome) -> str:
     if outcome.scored is None:
         assert outcome.abandoned is not None
-        return f"abandoned ({outcome.abandoned.words}) after {outcome.attempts} attempts"
+        return f"abandoned ({outcome.abandoned.words}) after {plural(outcome.attempts, 'attempt')}"
     s = outcome.scored
     again = f", attempt {outcome.attempts}" if outcome.attempts > 1 else ""
     tests = f"tests {'passed' if s.tests_passed else 'did not pass'}{_cause(s)}"

@@ -26,6 +26,7 @@ from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.screen import Screen
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.languages import LANGUAGES, PYTHON
@@ -359,7 +360,7 @@ def _progress(state: MiningState, order: list[str], want: int) -> Generator[Mini
     def numbers() -> str:
         findings = state.findings(order)
         kept = sum(finding.kept for finding in findings)
-        return f"{kept} of {want} kept, {len(findings)} of {len(order)} candidates examined"
+        return f"{kept} of {want} kept, {len(findings)} of {plural(len(order), 'candidate')} examined"
 
     def tell() -> None:
         for finding in state.findings(order):
@@ -394,7 +395,8 @@ def _print(
             console.print()
     each = sum(finding.seconds for finding in examined) / 60
     console.print(
-        f"{minutes:.1f} minutes now; {each:.1f} minutes for all {len(examined)} candidates examined so far"
+        f"{minutes:.1f} minutes now; {each:.1f} minutes for all "
+        f"{plural(len(examined), 'candidate')} examined so far"
     )
     temporary = sum(finding.temporary for finding in examined)
     if temporary:
@@ -406,6 +408,6 @@ def _print(
     kept = sum(finding.kept for finding in examined)
     if kept:
         dated = yield_table.age(state.tasks(order), cutoff)
-        console.print(Text(f"{kept} tasks are in {miner.file}" + (f"; {dated}" if dated else "")))
+        console.print(Text(f"{plural(kept, 'task')} in {miner.file}" + (f"; {dated}" if dated else "")))
     else:
         console.print(Text("no task was kept: the logs above say why"))

@@ -23,7 +23,6 @@ from trialfleet_analysis.report.figures import (
     decimals,
     p_value,
     percent,
-    plural,
     quantity,
     unsigned_points,
 )
@@ -44,6 +43,7 @@ from trialfleet_analysis.report.findings.tables import (
     text,
 )
 from trialfleet_analysis.report.summary import made_by
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stage_reached import Stage
 
 SCENARIOS: dict[ScenarioName, str] = {
