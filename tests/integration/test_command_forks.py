@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def see(folder: Path, *words: str, **env: str) -> tuple[int, str, dict[str, object], str]:
+def see(folder: Path, *words: str, **env: str) -> tuple[int, str, dict[str, Any], str]:
     """The parent's command, the exit code, what the program sees, and its errors."""
     ended = run_command(*words, cwd=folder, env=env, module="seen")
     return ended.returncode, ended.stderr, json.loads(ended.stdout), " ".join(ended.args)
@@ -49,9 +50,7 @@ def test_it_sees_what_an_executed_one_sees(folder: Path, word: str) -> None:
 def test_nothing_of_one_command_is_left_in_the_next(folder: Path) -> None:
     for number in range(3):
         _, _, sees, _ = see(folder, "again", **{f"ONLY_{number}": "x"})
-        environment = sees["environment"]
-        assert isinstance(environment, dict)
-        assert [name for name in environment if name.startswith("ONLY_")] == [f"ONLY_{number}"]
+        assert [name for name in sees["environment"] if name.startswith("ONLY_")] == [f"ONLY_{number}"]
 
 
 def test_an_environment_that_makes_another_interpreter_is_its_own(folder: Path) -> None:
