@@ -41,7 +41,7 @@ class CommandForks:
     def accepts(self, module: str, words: tuple[str, ...], env: Mapping[str, str]) -> bool:
         """Whether the command may be forked. `tests.executed` counts what processes execute that it has seen
         start."""
-        command = (module, *words[:1])
+        command = (module, *words[:1]) if module == CONSOLE else (module,)
         with self._lock:
             is_first = command not in self._executed
             self._executed.add(command)
@@ -134,16 +134,28 @@ def shared_commands() -> Generator[None]:
 
 
 def run_command(
-    *words: str, cwd: Path, env: Mapping[str, str] | None = None, module: str = CONSOLE, timeout_s: float = 600
+    *words: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    module: str = CONSOLE,
+    timeout_s: float = 600,
+    new_session: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """`python -m module words`, with its outputs, as `subprocess.run` has it. `env`: what differs from this
     process's environment. Raises `subprocess.TimeoutExpired`."""
     argv, environ = [sys.executable, "-m", module, *words], {**os.environ, **(env or {})}
     if not (_current and _current[-1].accepts(module, words, environ)):
         return subprocess.run(
-            argv, cwd=cwd, env=environ, capture_output=True, text=True, timeout=timeout_s, check=False
+            argv,
+            cwd=cwd,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            start_new_session=new_session,
         )
-    request = {"module": module, "words": words, "cwd": str(cwd), "env": environ}
+    request = {"module": module, "words": words, "cwd": str(cwd), "env": environ, "new_session": new_session}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         code = _current[-1].start(request, output.fileno(), errors.fileno()).wait(timeout_s)
         if code is None:

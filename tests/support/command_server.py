@@ -76,6 +76,8 @@ def _begin_command(request: int, output: int, errors: int) -> dict[str, Any]:
     for descriptor, standard in ((output, 1), (errors, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)
+    if asked["new_session"]:
+        os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(asked["env"])
