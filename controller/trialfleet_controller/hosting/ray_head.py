@@ -41,8 +41,8 @@ def _started(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _leave_exporter_out() -> None:
-    """Start Ray's agent as where the exporter's packages are not installed: nobody asks for what it would serve, and
-    Ray then needs two thirds of the core time to start."""
+    """Start Ray's agent as where the exporter's packages are not installed. Nobody asks for what it would serve,
+    and Ray then needs two thirds of the core time to start."""
     utils: Any = import_module("ray._private.utils")
     utils.get_dashboard_dependency_error = lambda: ImportError("no port for metrics was given")
 
