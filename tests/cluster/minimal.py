@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from tests.cluster.cluster import (
     apply_roles,
     done,
     kubeconfig,
+    read_pod,
     removed_at_the_end,
     restricted_namespace,
 )
 from tests.cluster.cluster import kubectl as asked
 from tests.support.buckets import bucket
 from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.errors import NotFound
 
 PROGRAM = ("trialfleet_runner.cli",)
 TASK = CHECKOUT / "tasks" / "quickstart" / "tasks" / "sqlparse.yaml"  # its environment is in the image for tests
@@ -125,8 +127,11 @@ class Minimal:
         return asked("exec", pod, "-n", self.namespace, "-c", names.AGENT, "--", *argv).returncode == 0
 
     def begun(self, pod: str) -> bool:
-        """Whether its `GATED` agent runs."""
-        return self.inside_agent(pod, "test", "-e", "/tmp/begun")
+        """Whether its `GATED` agent runs. A pod without containers that run needs no process to know it."""
+        with suppress(NotFound):
+            is_running = read_pod(self.namespace, pod)["status"]["phase"] == "Running"
+            return is_running and self.inside_agent(pod, "test", "-e", "/tmp/begun")
+        return False
 
     def let_go(self, pod: str) -> None:
         """Its `GATED` agent ends, and may take along the process that told it so: its exit code says nothing."""

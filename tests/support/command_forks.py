@@ -34,7 +34,8 @@ class CommandForks:
 
     def __init__(self) -> None:
         self._executed: set[tuple[str, ...]] = set()
-        self._environment = _read_at_start(os.environ)
+        self._environment = dict(os.environ)  # nothing of a test, which looks for processes by what these carry
+        self._folder = Path.cwd()
         self._server: _CommandServer | None = None
         self._lock = threading.Lock()
 
@@ -45,11 +46,13 @@ class CommandForks:
         with self._lock:
             is_first = command not in self._executed
             self._executed.add(command)
-        return not (is_first or "execution_hook" in sys.modules or _read_at_start(env) != self._environment)
+        return not (
+            is_first or "execution_hook" in sys.modules or _read_at_start(env) != _read_at_start(self._environment)
+        )
 
     def start(self, request: dict[str, Any], output: int, errors: int) -> ForkedCommand:
         with self._lock:
-            self._server = self._server or _CommandServer()
+            self._server = self._server or _CommandServer(self._environment, self._folder)
         return self._server.start(request, output, errors)
 
     def close(self) -> None:
@@ -80,13 +83,15 @@ class ForkedCommand(NamedTuple):
 class _CommandServer:
     """The process that forks, and this end of its socket."""
 
-    def __init__(self) -> None:
+    def __init__(self, env: Mapping[str, str], cwd: Path) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         self._core_seconds = 0.0
         with theirs:
             argv = [sys.executable, str(SERVER), str(theirs.fileno())]
-            self._process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, pass_fds=(theirs.fileno(),))
+            self._process = subprocess.Popen(
+                argv, env=env, cwd=cwd, stdout=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)
+            )
 
     def start(self, request: dict[str, Any], output: int, errors: int) -> ForkedCommand:
         with tempfile.TemporaryFile("w+", encoding="ascii") as file:
