@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.programs import npm_folder
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.ledgers import MID_RUN, Fate, lifelike, lifelike_plan, write_plan, write_running, write_trial
 from tests.support.real_campaign import ran
 from tests.support.viewer import Viewing, viewing
@@ -48,12 +48,6 @@ FILES = {
 @pytest.fixture(scope="module")
 def axe() -> str:
     return (npm_folder("axe-core") / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("home")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
