@@ -26,6 +26,7 @@ from tests.cluster.cluster import (
 )
 from tests.cluster.cluster import kubectl as asked
 from tests.support.buckets import bucket
+from tests.support.command_forks import run_command
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.backends.kube.errors import NotFound
 
@@ -87,15 +88,19 @@ class Minimal:
         return path
 
     def trialfleet(self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = 280) -> Ran:
-        ran = subprocess.run(
-            [*self.inside, sys.executable, "-m", "trialfleet_runner.cli", *args],
-            cwd=self.folder,
-            env={**os.environ, "KUBECONFIG": str(self.kubeconfig), **self.env, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        environ = {"KUBECONFIG": str(self.kubeconfig), **self.env, **(env or {})}
+        if self.inside:
+            ran = subprocess.run(
+                [*self.inside, sys.executable, "-m", *PROGRAM, *args],
+                cwd=self.folder,
+                env={**os.environ, **environ},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        else:
+            ran = run_command(*args, cwd=self.folder, env=environ, module=PROGRAM[0], timeout_s=timeout_s)
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
     def start(

@@ -11,7 +11,6 @@ import pytest
 from tests.support.attempt_runners import shared_runners
 from tests.support.attempts import Lab
 from tests.support.browser import Browser, browser
-from tests.support.command_forks import shared_commands
 from tests.support.local_pod import bake
 from tests.support.scripted_messages import ScriptedMessages, scripted_messages
 
@@ -20,12 +19,6 @@ from tests.support.scripted_messages import ScriptedMessages, scripted_messages
 def _runners() -> Iterator[None]:
     """Of each file of tests its own: what they cost is the file's."""
     with shared_runners():
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _commands() -> Iterator[None]:
-    with shared_commands():
         yield
 
 

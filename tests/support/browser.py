@@ -55,9 +55,9 @@ class Browser:
         self.requested()
 
     def forget(self) -> None:
-        """Leave, and keep no cookie, no page and nothing that a page has stored."""
+        """Leave, and keep no cookie, no page, no way back and nothing that a page has stored."""
         self.leave()
-        for command in ("Network.clearBrowserCookies", "Network.clearBrowserCache"):
+        for command in ("Network.clearBrowserCookies", "Network.clearBrowserCache", "Page.resetNavigationHistory"):
             self.tell(command, {})
         self.tell("Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"})
 

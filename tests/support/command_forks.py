@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -23,6 +23,7 @@ from tests.costs import add_core_seconds
 from trialfleet_controller.backends.local.processes import wait_any
 
 CONSOLE = "trialfleet_runner.console"
+PROGRAMS = (CONSOLE, "trialfleet_runner.cli")
 SERVER = Path(__file__).with_name("command_server.py")
 # What an interpreter and its libraries read when they start.
 AT_START = re.compile(r"PYTHON|LC_|LD_|LANG|TZ$|OPENBLAS|OMP|MALLOC|FAKETIME")
@@ -42,7 +43,7 @@ class CommandForks:
     def accepts(self, module: str, words: tuple[str, ...], env: Mapping[str, str]) -> bool:
         """Whether the command may be forked. `tests.executed` counts what processes execute that it has seen
         start."""
-        command = (module, *words[:1]) if module == CONSOLE else (module,)
+        command = (module, *words[:1]) if module in PROGRAMS else (module,)
         with self._lock:
             is_first = command not in self._executed
             self._executed.add(command)
@@ -58,6 +59,7 @@ class CommandForks:
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        self._server = None
 
 
 class ForkedCommand(NamedTuple):
@@ -123,19 +125,12 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if AT_START.match(name)}
 
 
-_current: list[CommandForks] = []
+_shared = CommandForks()  # of this process's session; begun before a test changes its environment
 
 
-@contextmanager
-def shared_commands() -> Generator[None]:
-    """`run_command` forks meanwhile."""
-    forks = CommandForks()
-    _current.append(forks)
-    try:
-        yield
-    finally:
-        _current.remove(forks)
-        forks.close()
+def end_forks() -> None:
+    """At the session's end."""
+    _shared.close()
 
 
 def run_command(
@@ -149,7 +144,7 @@ def run_command(
     """`python -m module words`, with its outputs, as `subprocess.run` has it. `env`: what differs from this
     process's environment. Raises `subprocess.TimeoutExpired`."""
     argv, environ = [sys.executable, "-m", module, *words], {**os.environ, **(env or {})}
-    if not (_current and _current[-1].accepts(module, words, environ)):
+    if not _shared.accepts(module, words, environ):
         return subprocess.run(
             argv,
             cwd=cwd,
@@ -162,7 +157,7 @@ def run_command(
         )
     request = {"module": module, "words": words, "cwd": str(cwd), "env": environ, "new_session": new_session}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        code = _current[-1].start(request, output.fileno(), errors.fileno()).wait(timeout_s)
+        code = _shared.start(request, output.fileno(), errors.fileno()).wait(timeout_s)
         if code is None:
             raise subprocess.TimeoutExpired(argv, timeout_s, _text(output), _text(errors))
         return subprocess.CompletedProcess(argv, code, _text(output), _text(errors))

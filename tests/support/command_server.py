@@ -23,7 +23,7 @@ from typing import Any
 
 from trialfleet_ledger.records.base import Frozen, build_models
 
-PRODUCT = "trialfleet_"
+PRELOADED = ("trialfleet_", "kubernetes", "botocore")
 
 
 class Server:
@@ -84,13 +84,14 @@ def _begin_command(request: int, output: int, errors: int) -> dict[str, Any]:
     os.chdir(asked["cwd"])
     sys.path[0] = os.getcwd()  # noqa: PTH109 - as `python -m` has it
     sys.argv[1:] = asked["words"]
+    sys.modules.pop(asked["module"], None)  # as `python -m` has it, which runs it as `__main__`
     sys.orig_argv[1:] = ["-m", asked["module"], *asked["words"]]
     return asked
 
 
 def _note_imports(request: int) -> None:
     """The last of the command's exit handlers."""
-    imported = [name for name in sys.modules if name.startswith(PRODUCT)]
+    imported = [name for name in sys.modules if name.startswith(PRELOADED)]
     os.ftruncate(request, 0)
     os.pwrite(request, json.dumps({"imported": imported}).encode(), 0)
 
