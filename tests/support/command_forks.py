@@ -63,7 +63,7 @@ class CommandForks:
 
 
 class ForkedCommand(NamedTuple):
-    """`pidfd` is readable once it has ended, and closed by `reap`."""
+    """`pidfd` is readable once it has ended, and closed by `wait`."""
 
     server: _CommandServer
     pid: int
@@ -102,6 +102,7 @@ class _CommandServer:
             with self._lock:
                 socket.send_fds(self._line, [b"start"], [file.fileno(), output, errors])
                 pid, descriptors, _, _ = socket.recv_fds(self._line, 64, maxfds=1)
+        assert pid, f"{SERVER.name} ended: its errors are those of this process"
         return ForkedCommand(self, int(pid), *descriptors)
 
     def reap(self, pid: int) -> int:
