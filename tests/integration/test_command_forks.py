@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,13 @@ def test_an_environment_that_makes_another_interpreter_is_its_own(folder: Path) 
     ]
     assert [flag for flag, _ in parents] == ["1", "0", "1"]
     assert [parent == str(os.getpid()) for _, parent in parents] == [True, True, False]
+
+
+def test_one_and_the_next_order_sets_by_other_hashes(folder: Path) -> None:
+    """Two that write the same bytes do so whatever their hashes are."""
+    (folder / "hashed.py").write_text("print(hash('a'))")
+    hashes = [run_command("x", cwd=folder, module="hashed").stdout for _ in range(5)]
+    assert all(one != other for one, other in pairwise(hashes))
 
 
 def test_its_core_seconds_are_counted(folder: Path) -> None:

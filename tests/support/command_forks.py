@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ from trialfleet_controller.backends.local.processes import wait_any
 CONSOLE = "trialfleet_runner.console"
 PROGRAMS = (CONSOLE, "trialfleet_runner.cli")
 SERVER = Path(__file__).with_name("command_server.py")
+# They take turns: a command and the next one order sets by other hashes, as two that were executed.
+SERVERS = 2
 # What an interpreter and its libraries read when they start.
 AT_START = re.compile(r"PYTHON|LC_|LD_|LANG|TZ$|OPENBLAS|OMP|MALLOC|FAKETIME")
 
@@ -37,7 +40,7 @@ class CommandForks:
         self._executed: set[tuple[str, ...]] = set()
         self._environment = dict(os.environ)  # nothing of a test, which looks for processes by what these carry
         self._folder = Path.cwd()
-        self._server: _CommandServer | None = None
+        self._servers = deque[_CommandServer]()
         self._lock = threading.Lock()
 
     def accepts(self, module: str, words: tuple[str, ...], env: Mapping[str, str]) -> bool:
@@ -53,13 +56,15 @@ class CommandForks:
 
     def start(self, request: dict[str, Any], output: int, errors: int) -> ForkedCommand:
         with self._lock:
-            self._server = self._server or _CommandServer(self._environment, self._folder)
-        return self._server.start(request, output, errors)
+            self._servers.rotate()
+            if len(self._servers) < SERVERS:
+                self._servers.appendleft(_CommandServer(self._environment, self._folder))
+            server = self._servers[0]
+        return server.start(request, output, errors)
 
     def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        self._server = None
+        while self._servers:
+            self._servers.pop().close()
 
 
 class ForkedCommand(NamedTuple):

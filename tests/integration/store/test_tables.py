@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import ledgers as made
-from tests.support.command_forks import run_command
 from tests.support.stores import BUCKETS, SIGNING, Place
 from trialfleet_analysis.power_cli.command import power as power_command
 from trialfleet_analysis.tables.read import open_campaign
@@ -212,7 +212,8 @@ def bucket(place: Place) -> S3Store:
 
 
 def command(*words: str) -> str:
-    done = run_command(*words, cwd=Path.cwd())
+    argv = [str(Path(sys.executable).with_name("trialfleet")), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
