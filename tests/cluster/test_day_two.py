@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.cluster import on_cluster
+from tests.cluster.cluster import on_cluster, read_pods
 from tests.cluster.minimal import GATED, Minimal, Ran, kubectl, minimal
 from tests.support.audit import audit, records
 from tests.support.buckets import client
@@ -92,8 +92,7 @@ def resumed(place: Minimal, campaign: str, *options: str) -> AbstractContextMana
 
 def pods(place: Minimal, kept: Ledger) -> dict[str, str]:
     """The campaign's pods that are there, by trial."""
-    chosen = ("-n", place.namespace, "-l", names.selector(kept.plan().uid))
-    listed = json.loads(kubectl("get", "pods", *chosen, "-o", "json"))["items"]
+    listed = read_pods(place.namespace, names.selector(kept.plan().uid))
     return {pod["metadata"]["labels"][names.TRIAL]: pod["metadata"]["name"] for pod in listed}
 
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from tests.support.command_forks import run_command
 from tests.support.git_repositories import Made
 from tests.support.mined_tasks import not_validated
 from tests.support.processes import processes_with, unique_seconds
@@ -171,8 +172,7 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     made.commit("Start", a="x = 1\n")
 
     def said(*args: object) -> str:
-        argv = [sys.executable, "-m", "trialfleet_runner.cli", "tasks", "mine", *map(str, args)]
-        ended = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, check=False)
+        ended = run_command("tasks", "mine", *map(str, args), cwd=tmp_path)
         assert ended.returncode == 2, ended.stderr
         assert "Traceback" not in ended.stderr
         return ended.stderr
