@@ -258,18 +258,18 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
     for name, commits in lacking.items():
         if name is not None:
             why = one_line(str(obstacles[name]))
-            click.echo(f"trialfleet: {commits} commit{'s' * (commits > 1)} in {name} left out: {why}", err=True)
+            click.echo(f"trialfleet: {plural(commits, 'commit')} in {name} left out: {why}", err=True)
 
 
 def _say_what_is_left(end: MiningEnd) -> None:
     """Commits whose examination was given up, and languages that were left."""
     if end.given_up:
-        said = "1 commit was" if end.given_up == 1 else f"{end.given_up} commits were"
-        click.echo(f"trialfleet: the time is over; {said} given up, and the next call examines it again", err=True)
+        count = plural(end.given_up, "commit")
+        click.echo(f"trialfleet: the time is over; given up, to be examined by the next call: {count}", err=True)
     for language, finding in end.repeated.items():
         why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {finding.hint}" if finding.hint else "")
         click.echo(
-            f"trialfleet: {IN_A_ROW} commits in {language} in a row failed alike, so no more were begun: {why}",
+            f"trialfleet: {plural(IN_A_ROW, 'commit')} in {language} in a row failed alike, so no more were begun: {why}",
             err=True,
         )
 
@@ -400,10 +400,9 @@ def _print(
     )
     temporary = sum(finding.temporary for finding in examined)
     if temporary:
-        said = "commit failed" if temporary == 1 else "commits failed"
         console.print(
-            f"{temporary} {said} for a reason outside of the repository (no network, a busy machine, a missing "
-            "program): the next call examines them again"
+            f"{plural(temporary, 'commit')} failed for a reason outside of the repository (no network, a busy "
+            "machine, a missing program): the next call examines them again"
         )
     kept = sum(finding.kept for finding in examined)
     if kept:
