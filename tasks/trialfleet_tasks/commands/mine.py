@@ -268,10 +268,8 @@ def _say_what_is_left(end: MiningEnd) -> None:
         click.echo(f"trialfleet: the time is over; given up, to be examined by the next call: {count}", err=True)
     for language, finding in end.repeated.items():
         why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {finding.hint}" if finding.hint else "")
-        click.echo(
-            f"trialfleet: {plural(IN_A_ROW, 'commit')} in {language} in a row failed alike, so no more were begun: {why}",
-            err=True,
-        )
+        count = plural(IN_A_ROW, "commit")
+        click.echo(f"trialfleet: {count} in {language} in a row failed alike; no more began: {why}", err=True)
 
 
 def _mine(
