@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding, at_any_look
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
@@ -24,6 +24,7 @@ from trialfleet_analysis.analysis_plan.measures import (
     measured,
 )
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
+from trialfleet_analysis.analysis_plan.recount import recount_looks
 from trialfleet_analysis.analysis_plan.screens import Screened, TaskScreening, screened
 from trialfleet_analysis.analysis_plan.sensitivity import (
     DriftCheck,
@@ -145,6 +146,7 @@ class Analysis:
     """`contrasts`: the declared primary first, then the others, each in both estimands; `families` names what was
     corrected together. `monitored`: blocks were still open, so no p-value here is valid as it stands. What
     needs a declared primary (equivalence, subgroups, robustness, sensitivities) is empty without one.
+    `withdrawn`: trials that looks counted and that no longer count: the numbers are made without them.
     """
 
     declared: Primary | None
@@ -172,6 +174,7 @@ class Analysis:
     anytime: AnytimeFinding | None = None
     trend: TrendFinding | None = None
     halving: HalvingFinding | None = None
+    withdrawn: int = 0
 
 
 def analyse(
@@ -190,8 +193,9 @@ def analyse(
     these. Order of trials does not matter.
     """
     counts, losses = counted(columns, scheme), everything or (scheme, columns)
-    looks = looks_finding(scheme, columns)
-
+    recount = recount_looks(*losses)
+    scheme = replace(scheme, decisions=recount.decisions)
+    looks = looks_finding(scheme, columns, withdrawn=recount.withdrawn > 0)
     anytime = anytime_finding(scheme, columns)
 
     def adapted(one: Contrast) -> Contrast:
@@ -236,6 +240,7 @@ def analyse(
         anytime=anytime,
         trend=trend_finding(scheme, counts),
         halving=halving_finding(scheme, columns),
+        withdrawn=recount.withdrawn,
     )
 
 

@@ -1,5 +1,5 @@
 """The declared contrast of a campaign that declared looks: what each decided, and the p and the limits that
-allow for them. The counts are those of the ledger's decisions: what came to light later changes none."""
+allow for them. The counts are those of the ledger's decisions, without what was withdrawn since (`recount`)."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ class LookFinding:
 class LooksFinding:
     """`planned`: the blocks after which is looked; `levels`: the two-sided p at which each decides. `ended`: why
     the campaign is over, None while it goes on. `stagewise`: whether `p_value` is by stage-wise ordering, of a
-    campaign that crossed or reached its end; else it is the sequential p, which may stand at any declared look.
-    `difference`: of such a campaign, its median estimate with stage-wise limits; the odds ratio likewise; else
-    None. `unbiased`: whether these medians are unbiased: it crossed, or no rule of futility was obeyed.
+    campaign that crossed or reached its end; else, or where data of a look were withdrawn since, it is the
+    sequential p, which may stand at any declared look. `difference`: where it is stage-wise, the median estimate
+    with stage-wise limits; the odds ratio likewise; else None. `unbiased`: whether these medians are unbiased: it
+    crossed, or no rule of futility was obeyed.
     `futility`: the directions that the rule looks for (None: no rule); `given_up`: why it ended the campaign, a
     clause (None: it did not). `trials` of `planned_trials`, over all conditions, those up to the look that ended
     it; `cost_usd` of them, and what the plan would have cost at the same price per trial: None where no cost is
@@ -89,8 +90,9 @@ class LooksFinding:
     dropped: Mapping[str, int]
 
 
-def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
-    """None where no looks are declared, or one after every block."""
+def looks_finding(scheme: Scheme, columns: Columns, *, withdrawn: bool = False) -> LooksFinding | None:
+    """None where no looks are declared, or one after every block. `withdrawn`: data that a look counted no longer
+    count, and are in none of the scheme's decisions: its looks were not those of this test."""
     declared, decisions = scheme.declared, scheme.decisions
     if declared is None or not isinstance(declared.stop, StopRule):
         return None
@@ -102,7 +104,7 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
     seen = monitor(design, stages)[-1] if stages else None
     rule = None if declared.stop.futility == "none" else declared.stop.futility
     verdict = None if ended is None else ended.result.verdict
-    stagewise = verdict not in (None, "futility")
+    stagewise = verdict not in (None, "futility") and not withdrawn
     over = seen if stagewise else None
     level = 1 - scheme.alpha
     taken_up = took(columns, None if ended is None else ended.blocks)

@@ -42,16 +42,17 @@ class ScenarioFinding:
 @dataclass(frozen=True)
 class RobustnessFinding:
     """The primary contrast as measured, and on first agent-started attempts under four assumptions. `missing`:
-    trials whose first such attempt was lost, even if a retry was measured. `robust`: all lead to the same
-    decision, sign included. `tipping_point`: the fewest missing trials whose adverse resolution changes the
-    decision; None: no number of them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer
-    might do."""
+    trials whose first such attempt was lost, even if a retry was measured, and `forged` ones. `robust`: all lead
+    to the same decision, sign included. `tipping_point`: the fewest missing trials whose adverse resolution
+    changes the decision; None: no number of them does. `tipping_exhaustive`: no smaller choice is left untried;
+    else fewer might do."""
 
     treatment: str
     control: str
     estimand: Estimand
     missing_treatment: int
     missing_control: int
+    forged: int
     scenarios: tuple[ScenarioFinding, ...]
     robust: bool
     tipping_point: int | None
@@ -93,7 +94,7 @@ def robust(
     four assumptions are made on first agent-started attempts, and must decide as the measured trials do.
     """
     a, b = scheme.pair(contrast)
-    first = columns.without(columns.first_missing)
+    first = columns.without(columns.first_missing | columns.forged)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)
     some = (kept.valid[:, a] + lost[:, a] > 0) & (kept.valid[:, b] + lost[:, b] > 0)
@@ -105,8 +106,9 @@ def robust(
         "tasks_like_these": _paired,
     }
     six = (*arms[0], *arms[1])
+    forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
     return tuple(
-        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six)
+        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six, forged)
         for estimand, test in tests.items()
     )
 
@@ -118,6 +120,7 @@ def _finding(
     alpha: float,
     measured: Arms[Integers],
     six: SixCounts,
+    forged: int,
 ) -> RobustnessFinding:
     named = {"as measured": measured, **assumed(six)}
     scenarios = [judged(name.replace(" ", "_"), counts, test, alpha) for name, counts in named.items()]
@@ -128,6 +131,7 @@ def _finding(
         estimand=estimand,
         missing_treatment=int(six[2].sum()),
         missing_control=int(six[5].sum()),
+        forged=forged,
         scenarios=tuple(
             ScenarioFinding(
                 cast("ScenarioName", one.name), difference(one.counts), one.p_value, one.decision != 0, one.sign

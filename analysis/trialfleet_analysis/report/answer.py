@@ -16,6 +16,7 @@ from trialfleet_analysis.report.declared_result import (
     DeclaredResult,
     could_tell,
     declared_result,
+    missing_runs,
     outcome_of,
 )
 from trialfleet_analysis.report.figures import (
@@ -66,8 +67,9 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         first = f"{first}: {size}{_few(result)}"
     elif size is not None:
         second = f"{size}{_needed(result, outcome)}. {second or ''}".rstrip()
-    if outcome != "undefined" and (why := _given_up(result)) is not None:
-        first = f"{first} (stopped: {why})"
+    clauses = _after_stop(result, outcome)
+    if clauses:
+        first = f"{first} ({'; '.join(clauses)})"
     fragile = "" if outcome == "undefined" else _fragile(result)
     after = halving_answer(report, report.analysis.halving) if report.analysis.halving else (_saved(result),)
     return tuple(text for text in (f"{first}.{fragile}", second, *after) if text)
@@ -183,6 +185,24 @@ def _given_up(result: DeclaredResult) -> str | None:
     return None if result.looks is None else result.looks.given_up
 
 
+def _after_stop(result: DeclaredResult, outcome: Outcome) -> list[str]:
+    """What a reader must know of the looks that led to this decision, as clauses."""
+    why = None if outcome == "undefined" else _given_up(result)
+    clauses = [] if why is None else [f"stopped: {why}"]
+    return [*clauses, *([_withdrawn(result)] if result.withdrawn else [])]
+
+
+def _withdrawn(result: DeclaredResult) -> str:
+    """Where data were seen that no longer count."""
+    if result.looks is not None and result.looks.taken:
+        last, ended = result.looks.taken[-1].number, result.looks.ended
+        return f"{'decided' if ended else 'going on'} at look {last} on data since withdrawn"
+    if result.anytime is not None and result.anytime.taken:
+        last, ended = result.anytime.taken[-1].blocks, result.anytime.ended
+        return f"{'decided' if ended else 'going on'} after block {last} on data since withdrawn"
+    return "decided on data since withdrawn"
+
+
 def _few(result: DeclaredResult) -> str:
     """Names the informative tasks where they are one or two."""
     few = could_tell(result.contrast)
@@ -203,7 +223,7 @@ def _fragile(result: DeclaredResult) -> str:
     found = result.robustness
     if found is None or found.robust:
         return ""
-    lost = plural(found.missing_treatment + found.missing_control, "lost first run")
+    lost = missing_runs(found)
     if found.tipping_point is None:
         return f" Not robust to the {lost}."
     few = "" if found.tipping_exhaustive else "at most "

@@ -35,7 +35,7 @@ F = TypeVar("F", bound=OfEstimand)
 @dataclass(frozen=True)
 class DeclaredResult:
     """The declared contrast in one estimand. What was not computed is None. `cancelled`: the campaign was, before
-    a look ended it."""
+    a look ended it. `withdrawn`: trials that its looks counted and that no longer count."""
 
     contrast: Contrast
     declared: Primary
@@ -49,6 +49,7 @@ class DeclaredResult:
     robustness: RobustnessFinding | None
     looks: LooksFinding | None
     anytime: AnytimeFinding | None
+    withdrawn: int
 
 
 def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | None:
@@ -72,6 +73,7 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         robustness=_of(analysis.robustness, estimand),
         looks=analysis.looks if on_these else None,
         anytime=anytime,
+        withdrawn=analysis.withdrawn if on_these else 0,
     )
 
 
@@ -110,3 +112,9 @@ def could_tell(contrast: Contrast) -> str | None:
     if informative == tasks:
         return None
     return f"{f'only {informative}' if informative else 'none'} of {plural(tasks, 'task')} could distinguish them"
+
+
+def missing_runs(found: RobustnessFinding) -> str:
+    """The runs that robustness is judged over, counted."""
+    missing = found.missing_treatment + found.missing_control
+    return plural(missing, "lost or forged run" if found.forged else "lost first run")

@@ -9,7 +9,7 @@ from trialfleet_analysis.analysis_plan.contrast import OnTheseTasks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.power_summary import Detectable
 from trialfleet_analysis.report.campaign_report import Report, SummaryEntry, SummaryRow
-from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result
+from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result, missing_runs
 from trialfleet_analysis.report.figures import (
     DEMONSTRATED,
     NOTHING,
@@ -106,8 +106,9 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
 
 def _looks_estimate(found: LooksFinding, *, cancelled: bool) -> str:
     """Which difference stands in the table above, or the one that allows for looks."""
-    if found.ended == "futility" or (found.ended is None and found.taken and cancelled):
-        return "; raw difference, stopped early"
+    if found.taken and not found.stagewise and (found.ended or cancelled):
+        early = found.ended != "end" or found.taken[-1].blocks < found.planned[-1]
+        return f"; raw difference{', stopped early' if early else ''}"
     median = found.difference.estimate if found.difference is not None and found.unbiased else None
     return "" if median is None else f"; median-unbiased difference {points(median)}"
 
@@ -175,7 +176,7 @@ def _lost(result: DeclaredResult) -> SummaryEntry:
     lost = found.missing_treatment + found.missing_control
     if not lost:
         return SummaryEntry("none")
-    runs = plural(lost, "lost first run")
+    runs = missing_runs(found)
     if found.robust:
         return SummaryEntry("robust", f"{runs} cannot change the decision")
     point = "some" if found.tipping_point is None else f"{found.tipping_point:,}"

@@ -23,7 +23,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, FutilityRule, Reestimation, StageCounts, StopRule, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
-from trialfleet_ledger.records.directives import Amendment, Cancel
+from trialfleet_ledger.records.directives import Amendment, Cancel, Halt
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
@@ -290,21 +290,85 @@ def test_reps_that_were_added_after_the_decision_change_no_number_of_the_answer(
     assert any("those of the look that decided" in caution for caution in report.cautions)
 
 
-def test_a_bundle_that_is_quarantined_after_a_look_changes_no_number_of_the_answer(tmp_path: Path) -> None:
-    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
-    before = ledgers.read(store)
+def withdraw(store: DirectoryStore, how: str, passes: Sequence[Trial]) -> None:
+    """Passes that were found forged once a look had counted them: their bundles are quarantined, their ends were
+    edited, or their tasks are halted."""
+    for trial in passes if how != "halted" else ():
+        if how == "quarantined":
+            record = Quarantine(trial=trial.id, attempt=1, at=3.0, expected=ZERO, found="1" * 64, reason="forged")
+            ledgers.put(store, f"demo/quarantine/{trial.id}/1.json", record)
+        else:
+            end = store.root / f"demo/attempts/{trial.id}/1/end.json"
+            ledgers.replaced(end, '"verdict":"passed"', '"verdict":"failed"')
+    for number, task in enumerate(dict.fromkeys(one.task for one in passes) if how == "halted" else (), start=1):
+        ledgers.put(store, f"demo/halts/{number}.json", Halt(number=number, at=3.0, task=task, reason="forged"))
+
+
+def treated_passes(tasks: Sequence[str], blocks: int) -> list[Trial]:
     every = ledgers.trials(ledgers.plan(TASKS, tuple(CLEAR), reps=6))
-    passed = next(t for t in every if t.block == 0 and t.condition == "intent_layer")
-    record = Quarantine(trial=passed.id, attempt=1, at=3.0, expected=ZERO, found="1" * 64, reason="damaged")
-    ledgers.put(store, f"demo/quarantine/{passed.id}/1.json", record)
+    return [one for one in every if one.condition == "intent_layer" and one.block < blocks and one.task in tasks]
+
+
+WITHDRAWN = "(decided at look 1 on data since withdrawn)."
+
+
+@pytest.mark.parametrize("how", ["quarantined", "tampered", "halted"])
+def test_data_that_are_withdrawn_after_a_look_decide_nothing(how: str, tmp_path: Path) -> None:
+    store = campaign(tmp_path, {"none": 0.1, "intent_layer": 1.0}, blocks=2, looks=1)
+    before = ledgers.read(store)
+    withdraw(store, how, treated_passes(TASKS[:4], 1))
     report = ledgers.read(store)
     assert before.headline is not None
     assert report.headline is not None
-    assert ledgers.counts(report) != ledgers.counts(before)  # it is missing where all trials are counted
-    then, now = before.headline, report.headline
-    assert now.these_tasks.test.p_value == then.these_tasks.test.p_value
-    assert now.these_tasks.difference == then.these_tasks.difference
-    assert now.treatment_rate == then.treatment_rate
+    looks, then, now = report.analysis.looks, before.headline, report.headline
+    assert looks is not None
+    assert before.analysis.looks is not None
+    assert (before.analysis.withdrawn, report.analysis.withdrawn) == (0, 16 if how == "halted" else 4)
+    assert looks.taken == before.analysis.looks.taken, "the decision stays as it was recorded"
+    test, difference = now.these_tasks.test, now.these_tasks.difference
+    assert then.these_tasks.test.p_value is not None
+    assert test.p_value is not None
+    assert test.p_value > then.these_tasks.test.p_value
+    assert (test.method, difference.method) == ("sequential p", "repeated")
+    assert (looks.stagewise, looks.difference) == (False, None)
+    assert difference.n == then.these_tasks.difference.n - report.analysis.withdrawn
+    assert WITHDRAWN in report.answer[0]
+    assert any(
+        f"Looks counted {report.analysis.withdrawn} trials that no longer count" in one for one in report.cautions
+    )
+    assert "decided: benefit; raw difference, stopped early" in to_markdown(report)
+
+
+def test_an_answer_that_withdrawn_data_made_is_gone(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    assert ledgers.read(store).decision == "more"
+    withdraw(store, "quarantined", [one for one in treated_passes(TASKS, 2) if one.task not in TASKS[:2]])
+    report = ledgers.read(store)
+    assert report.decision in ("not_shown", "not_possible")
+    assert report.answer[0].startswith("No difference was shown between intent_layer and none on these 2 tasks")
+    assert WITHDRAWN in report.answer[0]
+    assert report.headline is not None
+    difference = report.headline.these_tasks.difference
+    assert difference.low is not None
+    assert difference.high is not None
+    assert difference.low <= 0 <= difference.high
+
+
+def test_without_any_task_that_was_not_halted_there_is_no_answer(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    withdraw(store, "halted", treated_passes(TASKS, 1))
+    report = ledgers.read(store)
+    assert report.decision == "undefined"
+    assert report.analysis.withdrawn == 28
+
+
+def test_a_halt_between_looks_takes_the_task_out_of_the_first_one(tmp_path: Path) -> None:
+    store = campaign(tmp_path, SAME, blocks=3, looks=1)
+    withdraw(store, "halted", treated_passes(TASKS[:1], 1))
+    report = ledgers.read(store)
+    assert report.headline is not None
+    assert report.headline.these_tasks.difference.n == 24
+    assert "(going on at look 1 on data since withdrawn)." in report.answer[0]
 
 
 def test_the_companion_by_block_allows_for_the_looks_too(tmp_path: Path) -> None:
