@@ -85,8 +85,8 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
     else:
         difference, odds = _at(four, level)
     if looks.difference is not None and looks.difference.low is not None:
-        over = looks.difference
-        difference = replace(difference, low=over.low, high=over.high, method="stage-wise")
+        over = replace(difference, low=looks.difference.low, high=looks.difference.high, method="stage-wise")
+        difference = over if difference.estimate is None else _including(over, difference.estimate)
     return _AtTheLook(
         float(rates(four[0], four[1]).mean()),
         float(rates(four[2], four[3]).mean()),

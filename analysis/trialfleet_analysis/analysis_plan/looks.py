@@ -14,8 +14,6 @@ from trialfleet_analysis.analysis_plan.contrast import plain_interval
 from trialfleet_analysis.monitoring import design_of, stages_of
 from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.statistics.sequential import (
-    SequentialDesign,
-    SequentialLook,
     monitor,
     sequential_p,
     stagewise_difference,
@@ -101,11 +99,10 @@ def looks_finding(scheme: Scheme, columns: Columns, *, withdrawn: bool = False) 
     if ended is None and len(decisions) == len(design.looks):
         ended = decisions[-1]
     stages = stages_of(design, decisions)
-    seen = monitor(design, stages)[-1] if stages else None
+    seen = monitor(design, stages)
     rule = None if declared.stop.futility == "none" else declared.stop.futility
     verdict = None if ended is None else ended.result.verdict
     stagewise = verdict not in (None, "futility") and not withdrawn
-    over = seen if stagewise else None
     level = 1 - scheme.alpha
     taken_up = took(columns, None if ended is None else ended.blocks)
     planned = len(scheme.tasks) * len(scheme.conditions) * design.blocks
@@ -115,13 +112,13 @@ def looks_finding(scheme: Scheme, columns: Columns, *, withdrawn: bool = False) 
         spending=design.spending,
         taken=tuple(map(_finding, decisions)),
         ended=verdict,
-        p_value=None if seen is None else seen.p_value if stagewise else sequential_p(design, stages),
+        p_value=None if not seen else seen[-1].p_value if stagewise else sequential_p(design, stages),
         stagewise=stagewise,
         unbiased=stagewise and (verdict != "end" or rule is None or not all(one.obeyed for one in decisions)),
         futility=None if rule is None else rule.side,
         given_up=rule.reason if rule is not None and verdict == "futility" else None,
-        difference=None if over is None else _difference(design, over, decisions, level=level),
-        odds_ratio=None if over is None else plain_interval(stagewise_odds_ratio(design, stages, level=level)),
+        difference=stagewise_difference(seen, *decided_counts(decisions), level=level) if stagewise else None,
+        odds_ratio=plain_interval(stagewise_odds_ratio(design, stages, level=level)) if stagewise else None,
         trials=taken_up.trials,
         planned_trials=planned,
         cost_usd=taken_up.cost_usd,
@@ -166,12 +163,6 @@ def took(columns: Columns, blocks: int | None) -> TrialsTaken:
     if costs is None or not trials or not np.isfinite(costs[used]).all():
         return TrialsTaken(trials, None)
     return TrialsTaken(trials, float(costs[used].sum()))
-
-
-def _difference(
-    design: SequentialDesign, seen: SequentialLook, decisions: Sequence[Decision], *, level: float
-) -> Interval:
-    return stagewise_difference(design, seen, *decided_counts(decisions), level=level)
 
 
 def decided_counts(decisions: Sequence[Decision]) -> FourCounts:
