@@ -30,7 +30,7 @@ EFFECT = 0.084  # of 80 % power of one test at the end, 12 × 25
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """The looks that a campaign took, and its counts of passes and valid trials up to the last, shape (4, tasks)."""
+    """A campaign's looks, and its counts of passes and valid trials up to the last, shape (4, tasks)."""
 
     looks: list[SequentialLook]
     counts: Integers

@@ -1,4 +1,4 @@
-"""What is said after a stop, in ten designs: how often the limits cover the true difference, and hold the estimate."""
+"""Limits after a stop, in ten designs: how often they cover the true difference, and hold the estimate."""
 
 from __future__ import annotations
 

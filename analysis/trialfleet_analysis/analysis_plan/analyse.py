@@ -220,7 +220,18 @@ def analyse(
         equivalence=tuple(filter(valid, equivalences(scheme, counts))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(filter(valid, robust(primary, counts.arms(*scheme.pair(primary)), *losses)))
+        robustness=tuple(
+            filter(
+                valid,
+                robust(
+                    primary,
+                    counts.arms(*scheme.pair(primary)),
+                    replace(losses[0], decisions=recount.decisions),
+                    losses[1],
+                    looks=looks,
+                ),
+            )
+        )
         if primary
         else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),

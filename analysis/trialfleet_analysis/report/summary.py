@@ -178,7 +178,9 @@ def _lost(result: DeclaredResult) -> SummaryEntry:
         return SummaryEntry("none")
     runs = missing_runs(found)
     if found.robust:
-        return SummaryEntry("robust", f"{runs} cannot change the decision")
+        if found.tipping_exhaustive:
+            return SummaryEntry("robust", f"{runs} cannot change the decision")
+        return SummaryEntry("no change found", f"of {runs}, no choice that was tried changes the decision")
     point = "some" if found.tipping_point is None else f"{found.tipping_point:,}"
     few = "" if found.tipping_exhaustive or found.tipping_point is None else "at most "
     return SummaryEntry("not robust", f"{few}{point} of {runs} could change the decision")

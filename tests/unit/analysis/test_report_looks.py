@@ -47,10 +47,12 @@ def campaign(
     reps: int = 6,
     never: Sequence[str] = (),
     effect: float | None = None,
+    margin: float | None = None,
+    lost: float = 0.0,
 ) -> DirectoryStore:
     """`blocks` are over, `looks` were taken; conditions pass at these rates, the same in each task, but for those
-    that `never` pass, which the first look leaves out where that is declared."""
-    primary = Primary(treatment="intent_layer", control="none", stop=stop, effect=effect)
+    that `never` pass, which the first look leaves out where that is declared. `lost`: share of first runs."""
+    primary = Primary(treatment="intent_layer", control="none", stop=stop, effect=effect, margin=margin)
     plan = ledgers.plan(TASKS, tuple(passes), reps=6, primary=primary)
     dropped = tuple(never) if stop.drop_saturated else ()
 
@@ -59,7 +61,9 @@ def campaign(
             return None
         passed = random.Random(f"{trial.condition}/{trial.task}/{trial.block}").random() < passes[trial.condition]
         passed = passed and trial.task not in never
-        return Fate(Verdict.PASSED if passed else Verdict.FAILED, metrics=Metrics(cost_usd=0.5))
+        first = (ledgers.MID_RUN,) if random.Random(f"lost/{trial.id}").random() < lost else ()
+        verdict = Verdict.PASSED if passed else Verdict.FAILED
+        return Fate(verdict, losses=first, metrics=Metrics(cost_usd=0.5))
 
     store = ledgers.write(folder, plan, fate, reps=reps)
     decide(store, plan, fate, looks, dropped)
@@ -396,6 +400,44 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
     assert later.analysis.looks is not None
     assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)
+
+
+# --- robustness -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("passes", "blocks", "stop", "lost"),
+    [
+        (CLEAR, 2, STOP, 0.15),
+        ({"none": 0.3, "intent_layer": 0.75}, 4, STOP, 0.1),
+        (SAME, 4, STOP, 0.1),
+        (SAME, 2, HOPELESS, 0.1),
+        (SAME, 6, DEFAULT, 0.1),
+    ],
+)
+def test_robustness_is_judged_by_the_looks_that_were_taken(
+    passes: Mapping[str, float], blocks: int, stop: StopRule, lost: float, tmp_path: Path
+) -> None:
+    report = ledgers.read(campaign(tmp_path, passes, blocks=blocks, looks=blocks // 2, stop=stop, lost=lost))
+    assert report.headline is not None
+    on_these = next(one for one in report.analysis.robustness if one.estimand == "these_tasks")
+    headline, measured = report.headline.these_tasks, on_these.scenarios[0]
+    assert on_these.missing_treatment + on_these.missing_control > 0
+    assert measured.p_value == headline.test.p_value
+    assert measured.rejects == (report.decision in ("more", "less"))
+    assert measured.difference == pytest.approx(headline.difference.estimate)
+    assert on_these.robust == (on_these.tipping_point is None)
+    assert ("Not robust" in report.answer[0]) is not on_these.robust
+
+
+def test_a_crossing_that_losses_could_undo_would_have_gone_on(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    withdraw(store, "quarantined", treated_passes(TASKS, 1)[:4])
+    report = ledgers.read(store)
+    [worst] = [one for one in report.analysis.robustness[0].scenarios if one.name == "worst"]
+    assert (worst.rejects, worst.goes_on) == (False, True)
+    assert "the campaign would have gone on" in to_markdown(report)
+    assert "Not robust: of the 4 lost first runs, " in report.answer[0]
 
 
 # --- saturated tasks --------------------------------------------------------------------------------

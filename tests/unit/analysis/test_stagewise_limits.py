@@ -1,4 +1,4 @@
-"""Stage-wise limits of the difference: they hold their estimate, agree with a second way to make them, and cover."""
+"""Stage-wise limits of the difference: they hold their estimate, agree with a second computation, and cover."""
 
 from __future__ import annotations
 

@@ -37,9 +37,10 @@ def stagewise_difference(
 
     `looks`: all that were taken, the campaign having stopped at the last; counts of shape (T,), all up to it. The
     limits and the median are the differences D at which an outcome further towards a has the probabilities
-    (1 − level) / 2, (1 + level) / 2 and ½: in the normal limit, with Miettinen and Nurminen's variance at D, between
-    the exact test's own thresholds, half a step of its sums inside of the first that rejects. The estimate lies
-    between the limits; with a single look it is the raw difference. Undefined where no task carries information.
+    (1 − level) / 2, (1 + level) / 2 and ½: in the normal limit, with Miettinen and Nurminen's variance at D,
+    between the exact test's own thresholds, half a step of its sums inside of the first that rejects. The estimate
+    lies between the limits; with a single look it is the raw difference. Undefined where no task carries
+    information.
     """
     x_a, n_a, x_b, n_b = (floats(counted) for counted in strata(passes_a, trials_a, passes_b, trials_b))
     measured = (n_a > 0) & (n_b > 0)
