@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding, at_any_look
+from trialfleet_analysis.analysis_plan.anytime import (
+    AnytimeCompanion,
+    AnytimeFinding,
+    anytime_companion,
+    anytime_finding,
+    at_any_look,
+)
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
@@ -147,6 +153,7 @@ class Analysis:
     corrected together. `monitored`: blocks were still open, so no p-value here is valid as it stands. What
     needs a declared primary (equivalence, subgroups, robustness, sensitivities) is empty without one.
     `withdrawn`: trials that looks counted and that no longer count: the numbers are made without them.
+    `extended`: of a contrast with a fixed end whose reps have grown.
     """
 
     declared: Primary | None
@@ -175,6 +182,7 @@ class Analysis:
     trend: TrendFinding | None = None
     halving: HalvingFinding | None = None
     withdrawn: int = 0
+    extended: AnytimeCompanion | None = None
 
 
 def analyse(
@@ -252,6 +260,9 @@ def analyse(
         trend=trend_finding(scheme, counts),
         halving=halving_finding(scheme, columns),
         withdrawn=recount.withdrawn,
+        extended=anytime_companion(primary, scheme, columns)
+        if primary and looks is None and anytime is None and scheme.reps > scheme.planned_reps > 0
+        else None,
     )
 
 

@@ -128,6 +128,21 @@ def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, column
     return _with(found, test, difference, scheme.alpha)
 
 
+@dataclass(frozen=True)
+class AnytimeCompanion:
+    """What bets on the declared contrast's pairs say of a campaign with a fixed end that was given more reps: they
+    hold at any look, and so after results were seen."""
+
+    p_value: float | None
+    difference: Interval
+
+
+def anytime_companion(found: Contrast, scheme: Scheme, columns: Columns) -> AnytimeCompanion:
+    """By a mixture over all effects, since none was planned."""
+    after, mixture = _pairs(found, scheme, columns), Bets()
+    return AnytimeCompanion(_p_value(after, mixture), _sequence(after[-1:], mixture, 1 - scheme.alpha))
+
+
 def _with(found: Contrast, test: StratifiedTest, difference: Interval, alpha: float) -> Contrast:
     on_these = found.these_tasks
     odds = replace(on_these.odds_ratio, low=None, high=None, reason=ONLY_DIFFERENCE)

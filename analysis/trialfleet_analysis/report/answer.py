@@ -34,6 +34,7 @@ from trialfleet_analysis.report.halving_answer import halving_answer
 from trialfleet_analysis.report.trend_answer import trend_answer
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
 
+EXTENDED = "its p is not valid: reps were added after results were seen"
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 
@@ -56,7 +57,9 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         declared = "trend" if report.headline is None else f"contrast {report.headline.name}"
         return (f"The declared {declared} has no answer: its {are} ({names}).",)
     if report.analysis.trend is not None:
-        return trend_answer(report.analysis.trend)
+        first, *rest = trend_answer(report.analysis.trend)
+        added = report.progress.extended_after_look and report.analysis.trend.test.p_value is not None
+        return (f"{first.removesuffix('.')} ({EXTENDED})." if added else first, *rest)
     result = declared_result(report)
     if result is None:
         return tuple(_conditions(report))
@@ -189,7 +192,18 @@ def _after_stop(result: DeclaredResult, outcome: Outcome) -> list[str]:
     """What a reader must know of the looks that led to this decision, as clauses."""
     why = None if outcome == "undefined" else _given_up(result)
     clauses = [] if why is None else [f"stopped: {why}"]
-    return [*clauses, *([_withdrawn(result)] if result.withdrawn else [])]
+    clauses += [_withdrawn(result)] if result.withdrawn else []
+    return [*clauses, *([_extended(result)] if result.extended and outcome != "undefined" else [])]
+
+
+def _extended(result: DeclaredResult) -> str:
+    """Why the p is not valid, and what is: bets on pairs, for these tasks."""
+    found = result.companion
+    if found is None or found.p_value is None:
+        return EXTENDED
+    shown = point_limits(found.difference)
+    interval = f", {level(found.difference.level)} interval {shown}" if shown else ""
+    return f"{EXTENDED}; valid at any look: {p_value(found.p_value)}{interval}, by bets on pairs"
 
 
 def _withdrawn(result: DeclaredResult) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
+from trialfleet_analysis.analysis_plan.anytime import AnytimeCompanion, AnytimeFinding
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
@@ -35,7 +35,8 @@ F = TypeVar("F", bound=OfEstimand)
 @dataclass(frozen=True)
 class DeclaredResult:
     """The declared contrast in one estimand. What was not computed is None. `cancelled`: the campaign was, before
-    a look ended it. `withdrawn`: trials that its looks counted and that no longer count."""
+    a look ended it. `withdrawn`: trials that its looks counted and that no longer count. `extended`: reps
+    were added after results were seen, and no declared rule allows for that; `companion`: what holds then."""
 
     contrast: Contrast
     declared: Primary
@@ -50,6 +51,8 @@ class DeclaredResult:
     looks: LooksFinding | None
     anytime: AnytimeFinding | None
     withdrawn: int
+    extended: bool
+    companion: AnytimeCompanion | None
 
 
 def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | None:
@@ -74,6 +77,8 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         looks=analysis.looks if on_these else None,
         anytime=anytime,
         withdrawn=analysis.withdrawn if on_these else 0,
+        extended=report.progress.extended_after_look and not (on_these and (analysis.looks or anytime)),
+        companion=analysis.extended if on_these else None,
     )
 
 

@@ -86,6 +86,7 @@ def _test(result: DeclaredResult) -> SummaryEntry:
         method = test.method
     alpha = f"alpha {result.declared.alpha:g}" if adjusted is None else f"{bare_p(adjusted.p_value)} after Holm"
     monitored = "; not valid under monitoring" if result.monitored else ""
+    monitored += "; not valid: reps were added after results were seen" if result.extended else ""
     return SummaryEntry(p_value(test.p_value), f"{method}; {alpha}{monitored}")
 
 
