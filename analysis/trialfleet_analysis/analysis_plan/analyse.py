@@ -99,7 +99,11 @@ METHODS: tuple[tuple[str, str], ...] = (
     ("other contrasts, interactions", "Holm's correction in the named family"),
     ("heterogeneity", "moment estimate of the effect's SD; Breslow and Day; Gail and Simon"),
     ("subgroups", "exact conditional interaction test, mid-p; Welch's t on task differences"),
-    ("equivalence", "two one-sided tests: Miettinen and Nurminen's score at the margin; paired t-tests"),
+    (
+        "equivalence",
+        "two one-sided tests: Miettinen and Nurminen's score at the margin (at looks, against one-sided normal "
+        "bounds); paired t-tests",
+    ),
     ("each task", "Fisher's exact test, Benjamini and Hochberg's correction after Tarone's exclusion"),
     ("losses", "complete case, lost as failed, worst and best case on first agent-started attempts"),
     ("loss rates by condition", "Freeman and Halton's exact test"),
@@ -225,7 +229,7 @@ def analyse(
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(scheme, counts))),
+        equivalence=tuple(filter(valid, equivalences(scheme, counts, looks))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
         robustness=tuple(

@@ -142,7 +142,7 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         margin = unsigned_points(result.declared.margin)
         return (
             f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
-            f"(two one-sided tests, each at {result.declared.alpha:g})"
+            f"(two one-sided tests{' at the looks' if result.looks else ''}, each at {result.declared.alpha:g})"
         )
     nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":

@@ -402,6 +402,19 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)
 
 
+# --- equivalence ------------------------------------------------------------------------------------
+
+
+def test_equivalence_is_judged_at_the_look_that_was_taken(tmp_path: Path) -> None:
+    at_the_end = ledgers.read(campaign(tmp_path / "a", SAME, blocks=6, looks=3, margin=0.35))
+    assert "(two one-sided tests at the looks, each at 0.05)" in at_the_end.answer[0]
+    early = ledgers.read(campaign(tmp_path / "b", SAME, blocks=2, looks=1, stop=HOPELESS, margin=0.35))
+    found = early.analysis.equivalence[0]
+    assert found.equivalent is False
+    assert found.interval.method == "repeated"
+    assert early.answer[0].startswith("No difference was shown between intent_layer and none")
+
+
 # --- robustness -------------------------------------------------------------------------------------
 
 
