@@ -225,8 +225,15 @@ def _few(result: DeclaredResult) -> str:
 
 def _needed(result: DeclaredResult, outcome: Outcome) -> str:
     """What the design would have found most of the time, where it found nothing."""
-    found = result.detectable
-    if found is None or found.mde is None or outcome not in ("not_shown", "not_possible") or _equivalent(result):
+    found, planned = result.detectable, result.planned
+    if outcome not in ("not_shown", "not_possible") or _equivalent(result):
+        return ""
+    if planned is not None:
+        return (
+            f"; the plan with its looks had {percent(planned.power)} power at a true difference of "
+            f"{unsigned_points(planned.effect)} points"
+        )
+    if found is None or found.mde is None or result.looks is not None:
         return ""
     needed = f"{unsigned_points(found.mde)} points"
     return f"; a true difference of at least {needed} would have been needed ({100 * found.power:g}% power)"

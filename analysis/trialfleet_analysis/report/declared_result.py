@@ -10,7 +10,7 @@ from trialfleet_analysis.analysis_plan.anytime import AnytimeCompanion, AnytimeF
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
-from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable
+from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable, PlannedPower
 from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
 from trialfleet_analysis.report.campaign_report import Outcome, Report
 from trialfleet_analysis.report.crashes import find_halted_sides
@@ -46,6 +46,7 @@ class DeclaredResult:
     part: OnTheseTasks | OnTasksLikeThese
     detectable: Detectable | None
     power: DeclaredPower | None
+    planned: PlannedPower | None
     equivalence: EquivalenceFinding | None
     robustness: RobustnessFinding | None
     looks: LooksFinding | None
@@ -72,6 +73,7 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         part=contrast.these_tasks if on_these else contrast.tasks_like_these,
         detectable=None if anytime else _of(analysis.outlook.detectable, estimand),
         power=None if anytime else _of(analysis.outlook.declared, estimand),
+        planned=analysis.outlook.planned if on_these else None,
         equivalence=_of(analysis.equivalence, estimand),
         robustness=_of(analysis.robustness, estimand),
         looks=analysis.looks if on_these else None,

@@ -137,11 +137,24 @@ def _information(result: DeclaredResult) -> SummaryEntry:
 
 def _detectable(result: DeclaredResult) -> SummaryEntry | None:
     found = result.detectable
+    if result.looks is not None:
+        return _of_plan(result)
     if found is None:
         return None
     if found.mde is None:
         return SummaryEntry(NOTHING, found.reason)
     return SummaryEntry(f"{unsigned_points(found.mde)} points", f"{100 * found.power:g}% power; {made_by(found)}")
+
+
+def _of_plan(result: DeclaredResult) -> SummaryEntry:
+    """Of a campaign with looks, whatever it took."""
+    found = result.planned
+    if found is None:
+        return SummaryEntry(NOTHING, "these tasks' rates leave no room for the effect")
+    error = f"±{percent(found.monte_carlo_se)}"
+    return SummaryEntry(
+        f"{percent(found.power)} power", f"of the plan with its looks, at {points(found.effect)}; {error}"
+    )
 
 
 def made_by(found: Detectable) -> str:
@@ -155,6 +168,8 @@ def _power(result: DeclaredResult) -> SummaryEntry | None:
     found = result.power
     if found is None:
         return None
+    if result.looks is not None:
+        return _of_plan(result)
     if found.power is None or found.monte_carlo_se is None:
         return SummaryEntry(NOTHING, found.reason)
     error = f"±{percent(found.monte_carlo_se)}"

@@ -13,6 +13,7 @@ from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
 from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report, to_json
+from trialfleet_analysis.report.figures import percent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
@@ -400,6 +401,22 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
     assert later.analysis.looks is not None
     assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)
+
+
+# --- power ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effect", [None, 0.4])
+def test_after_a_stop_the_power_is_the_plan_s(effect: float | None, tmp_path: Path) -> None:
+    early = ledgers.read(campaign(tmp_path / "a", SAME, blocks=2, looks=1, stop=HOPELESS, effect=effect))
+    found = early.analysis.outlook.planned
+    assert found is not None
+    assert found.blocks == 6
+    assert effect is None or found.effect == effect
+    assert "would have been needed" not in early.answer[1]
+    assert (
+        f"; the plan with its looks had {percent(found.power)} power at a true difference of " in early.answer[1]
+    )
 
 
 # --- equivalence ------------------------------------------------------------------------------------
