@@ -17,6 +17,7 @@ from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, 
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
 from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
+from trialfleet_analysis.analysis_plan.looked_robustness import LookedTest
 from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
@@ -207,6 +208,7 @@ def analyse(
     counts, losses = counted(columns, scheme), everything or (scheme, columns)
     recount = recount_looks(*losses)
     scheme = replace(scheme, decisions=recount.decisions)
+    losses = replace(losses[0], decisions=recount.decisions), losses[1]
     looks = looks_finding(scheme, columns, withdrawn=recount.withdrawn > 0)
     anytime = anytime_finding(scheme, columns)
 
@@ -229,23 +231,10 @@ def analyse(
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(scheme, counts, looks))),
+        equivalence=tuple(filter(valid, equivalences(scheme, counts, looked=looks is not None))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(
-            filter(
-                valid,
-                robust(
-                    primary,
-                    counts.arms(*scheme.pair(primary)),
-                    replace(losses[0], decisions=recount.decisions),
-                    losses[1],
-                    looks=looks,
-                ),
-            )
-        )
-        if primary
-        else (),
+        robustness=tuple(filter(valid, _robustness(primary, counts, losses, looks))) if primary else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
         loss_test=loss_test(*losses),
         measures=metrics.found,
@@ -268,6 +257,13 @@ def analyse(
         if primary and looks is None and anytime is None and scheme.reps > scheme.planned_reps > 0
         else None,
     )
+
+
+def _robustness(
+    primary: Contrast, counts: CellCounts, losses: tuple[Scheme, Columns], looks: LooksFinding | None
+) -> tuple[RobustnessFinding, ...]:
+    test = None if looks is None else LookedTest.of(losses[0], stagewise=looks.stagewise)
+    return robust(primary, counts.arms(*losses[0].pair(primary)), *losses, looked=test)
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

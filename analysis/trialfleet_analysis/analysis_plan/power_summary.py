@@ -12,7 +12,7 @@ from scipy import optimize, special
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme
 from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.monitoring import design_of, futility_of
+from trialfleet_analysis.monitoring import design_of, drop_block_of, futility_of
 from trialfleet_analysis.statistics.comparisons import variance_components
 from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Interval, cannot_reject
 from trialfleet_analysis.statistics.power import (
@@ -33,7 +33,7 @@ from trialfleet_analysis.statistics.power.allocation import (
 from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
 from trialfleet_analysis.statistics.sequential import sequential_power
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import StopRule, revised_reps
+from trialfleet_ledger.looks import revised_reps
 
 LARGEST_SHIFT = 80.0  # logits
 UNSEEN = 0.5  # the first guess where the normal approximation asks for more than 100 points
@@ -237,7 +237,7 @@ def power_summary(contrast: Contrast | None, scheme: Scheme, counts: CellCounts)
 def _planned(tasks: OwnTasks, scheme: Scheme) -> PlannedPower | None:
     """None without looks, and where these tasks' rates leave no room for the effect."""
     declared = scheme.declared
-    if declared is None or not isinstance(declared.stop, StopRule):
+    if declared is None or declared.stop is None or declared.anytime is not None:
         return None
     design = design_of(declared, scheme.planned_reps, revised_reps(scheme.decisions))
     within = float(np.mean(2 * tasks.rates * (1 - tasks.rates) / design.blocks))
@@ -250,7 +250,7 @@ def _planned(tasks: OwnTasks, scheme: Scheme) -> PlannedPower | None:
         *arms,
         design,
         futility=futility_of(declared),
-        drop_saturated=declared.stop.drop_saturated,
+        drop_saturated=drop_block_of(declared),
         simulations=PLANS,
         seed=scheme.seed_of("power of the plan", THESE),
     )

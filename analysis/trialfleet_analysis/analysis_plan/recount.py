@@ -10,7 +10,6 @@ import numpy as np
 
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
 from trialfleet_analysis.tables.columns import Bools
-from trialfleet_ledger.halving import HalvingResult
 from trialfleet_ledger.looks import Decision, StageCounts
 
 
@@ -26,15 +25,15 @@ class Recount:
 def recount_looks(scheme: Scheme, columns: Columns) -> Recount:
     """`columns`: of all primary tasks that are not halted. Tasks that a stage does not hold are not added to it.
     What the halving counted stays as it is."""
+    if scheme.declared is None or scheme.declared.halve:
+        return Recount(scheme.decisions, 0)
     counted: list[Decision] = []
     withdrawn = first = 0
     for decision in scheme.decisions:
-        if not isinstance(decision.result, HalvingResult):
-            here = (columns.block >= first) & (columns.block < decision.blocks)
-            stage = tuple(_count_again(decision, scheme, columns, here))
-            withdrawn += _count_withdrawn(decision.stage, stage)
-            decision = decision.model_copy(update={"stage": stage})
-        counted.append(decision)
+        here = (columns.block >= first) & (columns.block < decision.blocks)
+        stage = tuple(_count_again(decision, scheme, columns, here))
+        withdrawn += _count_withdrawn(decision.stage, stage)
+        counted.append(decision.model_copy(update={"stage": stage}))
         first = decision.blocks
     return Recount(tuple(counted), withdrawn)
 

@@ -18,7 +18,6 @@ from trialfleet_analysis.analysis_plan.looked_robustness import (
     count_first_runs,
     count_stages,
 )
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.measures import BUDGET
 from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
@@ -116,7 +115,7 @@ def robust(
     scheme: Scheme,
     columns: Columns,
     *,
-    looks: LooksFinding | None = None,
+    looked: LookedTest | None = None,
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
@@ -124,7 +123,7 @@ def robust(
     tasks, also those that it leaves out since a condition lost every trial. A retry that
     measured does not undo the loss before it: longer runs are lost more often, and failures run longer. So the
     four assumptions are made on first agent-started attempts, and must decide as the measured trials do. With
-    `looks`, these are taken again on these tasks, under each assumption.
+    looks, `looked` takes them again on these tasks, under each assumption.
     """
     a, b = scheme.pair(contrast)
     first = columns.without(columns.first_missing | columns.forged)
@@ -137,7 +136,7 @@ def robust(
     six = (*arms[0], *arms[1])
     forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
     return (
-        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looks, forged),
+        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looked, forged),
         _finding(contrast, "tasks_like_these", _fixed(_paired, scheme.alpha), Arms(*as_measured), six, forged),
     )
 
@@ -148,15 +147,15 @@ def _on_these(
     six: SixCounts,
     scheme: Scheme,
     columns: Columns,
-    looks: LooksFinding | None,
+    looked: LookedTest | None,
     forged: int,
 ) -> Iterator[RobustnessFinding]:
     """Nothing before the first look."""
-    if looks is None:
+    if looked is None:
         yield _finding(contrast, "these_tasks", _fixed(exact, scheme.alpha), measured, six, forged)
-    elif looks.taken:
-        test = LookedTest.of(scheme, stagewise=looks.stagewise)
-        judge, seen = _Judge(test, test.decide, test.by_task, test.choices), count_stages(scheme.decisions, scheme)
+    elif scheme.decisions:
+        judge = _Judge(looked, looked.decide, looked.by_task, looked.choices)
+        seen = count_stages(scheme.decisions, scheme)
         yield _finding(contrast, "these_tasks", judge, seen, count_first_runs(contrast, scheme, columns), forged)
 
 
