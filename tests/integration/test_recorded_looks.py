@@ -79,7 +79,9 @@ def write(root: Path, *, blocks: int) -> DirectoryStore:
 
 
 def site_of(store: DirectoryStore) -> CampaignSite:
-    watched = WatchedCampaign(store, "demo", compute=lambda _: CampaignAnswer(None, (), ()))
+    watched = WatchedCampaign(
+        store, "demo", compute=lambda _: CampaignAnswer(banner=None, sentences=(), cautions=())
+    )
     return CampaignSite(watched, ServedAddresses())
 
 

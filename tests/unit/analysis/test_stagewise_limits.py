@@ -84,7 +84,8 @@ def test_two_looks_by_a_bivariate_normal() -> None:
     assert first.lower is not None
     above, below = (2 * (at - first.mean) / 20 for at in (first.upper - 0.5, first.lower + 0.5))
     raw = (sum(counts[0]) - sum(counts[2])) / 40
-    error = (raw - found.low) / stratified_score_z(*counts, found.low)
+    treated, valid_a, control, valid_b = counts
+    error = (raw - found.low) / stratified_score_z(treated, valid_a, control, valid_b, found.low)
     z = (raw - found.low) / error
     one, other = ((at - found.low) / error * math.sqrt(0.5) for at in (above, below))
     joint = stats.multivariate_normal([0, 0], [[1, math.sqrt(0.5)], [math.sqrt(0.5), 1]])
