@@ -210,8 +210,10 @@ def few_of(frame: Frame) -> dict[str, Any]:
     return {field.name: getattr(frame, field.name) for field in fields(Frame)}
 
 
-def record_look(store: Store, frame: Frame, *, terminal: int, complete_blocks: int, at: float, by: str) -> Look:
-    """Write that results were seen before the campaign's end. Seeing the same results again is no new look."""
+def record_look(
+    store: Store, frame: Frame, *, terminal: int, complete_blocks: int, at: float, by: str
+) -> Look | None:
+    """Write that results were seen, if that was before the campaign's end (`Directives.look`)."""
     return Ledger(store, frame.plan.campaign, clock=lambda: at).directives.look(
         planned=frame.planned, terminal=terminal, complete_blocks=complete_blocks, by=by, known=frame.looks
     )

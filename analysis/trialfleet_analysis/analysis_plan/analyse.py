@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding, at_any_look
+from trialfleet_analysis.analysis_plan.anytime import (
+    AnytimeCompanion,
+    AnytimeFinding,
+    anytime_companion,
+    anytime_finding,
+    at_any_look,
+)
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
 from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
+from trialfleet_analysis.analysis_plan.looked_robustness import LookedTest
 from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
@@ -24,6 +31,7 @@ from trialfleet_analysis.analysis_plan.measures import (
     measured,
 )
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
+from trialfleet_analysis.analysis_plan.recount import recount_looks
 from trialfleet_analysis.analysis_plan.screens import Screened, TaskScreening, screened
 from trialfleet_analysis.analysis_plan.sensitivity import (
     DriftCheck,
@@ -92,7 +100,11 @@ METHODS: tuple[tuple[str, str], ...] = (
     ("other contrasts, interactions", "Holm's correction in the named family"),
     ("heterogeneity", "moment estimate of the effect's SD; Breslow and Day; Gail and Simon"),
     ("subgroups", "exact conditional interaction test, mid-p; Welch's t on task differences"),
-    ("equivalence", "two one-sided tests: Miettinen and Nurminen's score at the margin; paired t-tests"),
+    (
+        "equivalence",
+        "two one-sided tests: Miettinen and Nurminen's score at the margin (at looks, against one-sided normal "
+        "bounds); paired t-tests",
+    ),
     ("each task", "Fisher's exact test, Benjamini and Hochberg's correction after Tarone's exclusion"),
     ("losses", "complete case, lost as failed, worst and best case on first agent-started attempts"),
     ("loss rates by condition", "Freeman and Halton's exact test"),
@@ -145,6 +157,8 @@ class Analysis:
     """`contrasts`: the declared primary first, then the others, each in both estimands; `families` names what was
     corrected together. `monitored`: blocks were still open, so no p-value here is valid as it stands. What
     needs a declared primary (equivalence, subgroups, robustness, sensitivities) is empty without one.
+    `withdrawn`: trials that looks counted and that no longer count: the numbers are made without them.
+    `extended`: of a contrast with a fixed end whose reps have grown.
     """
 
     declared: Primary | None
@@ -172,6 +186,8 @@ class Analysis:
     anytime: AnytimeFinding | None = None
     trend: TrendFinding | None = None
     halving: HalvingFinding | None = None
+    withdrawn: int = 0
+    extended: AnytimeCompanion | None = None
 
 
 def analyse(
@@ -190,8 +206,10 @@ def analyse(
     these. Order of trials does not matter.
     """
     counts, losses = counted(columns, scheme), everything or (scheme, columns)
-    looks = looks_finding(scheme, columns)
-
+    recount = recount_looks(*losses)
+    scheme = replace(scheme, decisions=recount.decisions)
+    losses = replace(losses[0], decisions=recount.decisions), losses[1]
+    looks = looks_finding(scheme, columns, withdrawn=recount.withdrawn > 0)
     anytime = anytime_finding(scheme, columns)
 
     def adapted(one: Contrast) -> Contrast:
@@ -213,12 +231,10 @@ def analyse(
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(scheme, counts))),
+        equivalence=tuple(filter(valid, equivalences(scheme, counts, looked=looks is not None))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(filter(valid, robust(primary, counts.arms(*scheme.pair(primary)), *losses)))
-        if primary
-        else (),
+        robustness=tuple(filter(valid, _robustness(primary, counts, losses, looks))) if primary else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
         loss_test=loss_test(*losses),
         measures=metrics.found,
@@ -236,7 +252,18 @@ def analyse(
         anytime=anytime,
         trend=trend_finding(scheme, counts),
         halving=halving_finding(scheme, columns),
+        withdrawn=recount.withdrawn,
+        extended=anytime_companion(primary, scheme, columns)
+        if primary and looks is None and anytime is None and scheme.reps > scheme.planned_reps > 0
+        else None,
     )
+
+
+def _robustness(
+    primary: Contrast, counts: CellCounts, losses: tuple[Scheme, Columns], looks: LooksFinding | None
+) -> tuple[RobustnessFinding, ...]:
+    test = None if looks is None else LookedTest.of(losses[0], stagewise=looks.stagewise)
+    return robust(primary, counts.arms(*losses[0].pair(primary)), *losses, looked=test)
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

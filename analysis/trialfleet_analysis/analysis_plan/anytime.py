@@ -1,6 +1,6 @@
 """Contrasts of a campaign without a fixed end: what the bets on the declared one have won after each block, and
-p-values and limits that hold at any look. The declared contrast's pairs are those of the ledger's decisions: what
-came to light later changes none."""
+p-values and limits that hold at any look. The declared contrast's pairs are those of the ledger's decisions,
+without what was withdrawn since (`recount`)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, column
     companion = replace(found.these_tasks.by_block, test=_test(after, _p_value(after, mixture), found))
     found = replace(found, these_tasks=replace(found.these_tasks, by_block=companion))
     if found.role == "primary":
-        declared = [Pairs(one.won, one.lost, one.equal) for one in anytime.taken]
+        declared = pairs_after([one.stage for one in scheme.decisions])
         test, difference = _test(declared, anytime.p_value, found), anytime.difference
         found = replace(found, treatment_rate=anytime.treatment_rate, control_rate=anytime.control_rate)
     else:
@@ -126,6 +126,21 @@ def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, column
         best = max(range(len(after)), key=lambda at: mixture.log_evidence(after[at]), default=0)
         difference = _sequence([*after[best : best + 1], *after[-1:]], mixture, 1 - scheme.alpha)
     return _with(found, test, difference, scheme.alpha)
+
+
+@dataclass(frozen=True)
+class AnytimeCompanion:
+    """What bets on the declared contrast's pairs say of a campaign with a fixed end that was given more reps: they
+    hold at any look, and so after results were seen."""
+
+    p_value: float | None
+    difference: Interval
+
+
+def anytime_companion(found: Contrast, scheme: Scheme, columns: Columns) -> AnytimeCompanion:
+    """By a mixture over all effects, since none was planned."""
+    after, mixture = _pairs(found, scheme, columns), Bets()
+    return AnytimeCompanion(_p_value(after, mixture), _sequence(after[-1:], mixture, 1 - scheme.alpha))
 
 
 def _with(found: Contrast, test: StratifiedTest, difference: Interval, alpha: float) -> Contrast:

@@ -4,7 +4,7 @@ whether time did."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -12,6 +12,12 @@ import numpy as np
 
 from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme, counted, per_cell, rates
 from trialfleet_analysis.analysis_plan.contrast import Contrast, plain_test, side
+from trialfleet_analysis.analysis_plan.looked_robustness import (
+    GOES_ON,
+    LookedTest,
+    count_first_runs,
+    count_stages,
+)
 from trialfleet_analysis.analysis_plan.measures import BUDGET
 from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
@@ -19,7 +25,14 @@ from trialfleet_analysis.statistics.estimates import Estimand, Integers, Interva
 from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
 from trialfleet_analysis.statistics.missing import FourCounts as Arms
 from trialfleet_analysis.statistics.missing import loss_by_condition
-from trialfleet_analysis.statistics.missing.scenarios import SixCounts, assumed, exact, judged, tipping
+from trialfleet_analysis.statistics.missing.scenarios import (
+    FEW_CHOICES,
+    SixCounts,
+    assumed,
+    exact,
+    judged,
+    tipping,
+)
 from trialfleet_analysis.tables.columns import Bools
 
 ScenarioName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
@@ -30,28 +43,31 @@ SensitivityName = Literal["own_memory_as_lost", "per_protocol"]
 
 @dataclass(frozen=True)
 class ScenarioFinding:
-    """The primary contrast if what is missing had gone one way. `sign`: of the difference: 1, 0 or −1."""
+    """The primary contrast if what is missing had gone one way. `sign`: of the difference: 1, 0 or −1. `goes_on`:
+    the look that was taken last would not have ended the campaign."""
 
     name: ScenarioName
     difference: float | None
     p_value: float | None
     rejects: bool
     sign: int
+    goes_on: bool = False
 
 
 @dataclass(frozen=True)
 class RobustnessFinding:
     """The primary contrast as measured, and on first agent-started attempts under four assumptions. `missing`:
-    trials whose first such attempt was lost, even if a retry was measured. `robust`: all lead to the same
-    decision, sign included. `tipping_point`: the fewest missing trials whose adverse resolution changes the
-    decision; None: no number of them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer
-    might do."""
+    trials whose first such attempt was lost, even if a retry was measured, and `forged` ones. `robust`: all lead
+    to the same decision, sign included, and so does every adverse resolution of some of them that was tried.
+    `tipping_point`: the fewest missing trials whose adverse resolution changes the decision; None: no number of
+    them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer might do."""
 
     treatment: str
     control: str
     estimand: Estimand
     missing_treatment: int
     missing_control: int
+    forged: int
     scenarios: tuple[ScenarioFinding, ...]
     robust: bool
     tipping_point: int | None
@@ -82,61 +98,103 @@ class LossTestFinding:
     trials: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Judge:
+    """A test of the contrast. `test`: p, and the side that it points to; `decide`: what follows; `by_task`: counts
+    of its strata as those of tasks, for the difference. `choices`: of lost runs, how many are tried one by one."""
+
+    test: Callable[[Arms[Integers]], tuple[float | None, int]]
+    decide: Callable[[Arms[Integers]], int]
+    by_task: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
+    choices: int = FEW_CHOICES
+
+
 def robust(
-    contrast: Contrast, as_measured: FourCounts, scheme: Scheme, columns: Columns
+    contrast: Contrast,
+    as_measured: FourCounts,
+    scheme: Scheme,
+    columns: Columns,
+    *,
+    looked: LookedTest | None = None,
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
     `as_measured`: the four counts that the contrast itself is made of. `scheme` and `columns` hold all primary
     tasks, also those that it leaves out since a condition lost every trial. A retry that
     measured does not undo the loss before it: longer runs are lost more often, and failures run longer. So the
-    four assumptions are made on first agent-started attempts, and must decide as the measured trials do.
+    four assumptions are made on first agent-started attempts, and must decide as the measured trials do. With
+    looks, `looked` takes them again on these tasks, under each assumption.
     """
     a, b = scheme.pair(contrast)
-    first = columns.without(columns.first_missing)
+    first = columns.without(columns.first_missing | columns.forged)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)
     some = (kept.valid[:, a] + lost[:, a] > 0) & (kept.valid[:, b] + lost[:, b] > 0)
     if not some.any():
         return ()
     arms = [(kept.passes[some, side], kept.valid[some, side], lost[some, side]) for side in (a, b)]
-    tests: dict[Estimand, Callable[[Arms[Integers]], tuple[float | None, int]]] = {
-        "these_tasks": exact,
-        "tasks_like_these": _paired,
-    }
     six = (*arms[0], *arms[1])
-    return tuple(
-        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six)
-        for estimand, test in tests.items()
+    forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
+    return (
+        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looked, forged),
+        _finding(contrast, "tasks_like_these", _fixed(_paired, scheme.alpha), Arms(*as_measured), six, forged),
     )
+
+
+def _on_these(
+    contrast: Contrast,
+    measured: Arms[Integers],
+    six: SixCounts,
+    scheme: Scheme,
+    columns: Columns,
+    looked: LookedTest | None,
+    forged: int,
+) -> Iterator[RobustnessFinding]:
+    """Nothing before the first look."""
+    if looked is None:
+        yield _finding(contrast, "these_tasks", _fixed(exact, scheme.alpha), measured, six, forged)
+    elif scheme.decisions:
+        judge = _Judge(looked, looked.decide, looked.by_task, looked.choices)
+        seen = count_stages(scheme.decisions, scheme)
+        yield _finding(contrast, "these_tasks", judge, seen, count_first_runs(contrast, scheme, columns), forged)
+
+
+def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], alpha: float) -> _Judge:
+    return _Judge(test, lambda counts: judged("", counts, test, alpha).decision)
 
 
 def _finding(
     contrast: Contrast,
     estimand: Estimand,
-    test: Callable[[Arms[Integers]], tuple[float | None, int]],
-    alpha: float,
+    judge: _Judge,
     measured: Arms[Integers],
     six: SixCounts,
+    forged: int,
 ) -> RobustnessFinding:
     named = {"as measured": measured, **assumed(six)}
-    scenarios = [judged(name.replace(" ", "_"), counts, test, alpha) for name, counts in named.items()]
-    found = tipping(six, scenarios[1].decision, lambda counts: judged("", counts, test, alpha).decision)
+    decisions = {name: judge.decide(counts) for name, counts in named.items()}
+    found = tipping(six, decisions["complete case"], judge.decide, choices=judge.choices)
     return RobustnessFinding(
         treatment=contrast.treatment,
         control=contrast.control,
         estimand=estimand,
         missing_treatment=int(six[2].sum()),
         missing_control=int(six[5].sum()),
+        forged=forged,
         scenarios=tuple(
-            ScenarioFinding(
-                cast("ScenarioName", one.name), difference(one.counts), one.p_value, one.decision != 0, one.sign
-            )
-            for one in scenarios
+            _scenario(cast("ScenarioName", name.replace(" ", "_")), counts, judge, decisions[name])
+            for name, counts in named.items()
         ),
-        robust=len({one.decision for one in scenarios}) == 1,
+        robust=len(set(decisions.values())) == 1 and found.point is None,
         tipping_point=found.point,
         tipping_exhaustive=found.exhaustive,
+    )
+
+
+def _scenario(name: ScenarioName, counts: Arms[Integers], judge: _Judge, decision: int) -> ScenarioFinding:
+    p_value, sign = judge.test(counts)
+    return ScenarioFinding(
+        name, difference(judge.by_task(counts)), p_value, decision in (1, -1), sign, goes_on=decision == GOES_ON
     )
 
 

@@ -66,8 +66,7 @@ def make_report(
     refuse_left_out(pairs, found.frame.decisions)
     if complete:
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
-    if found.interim:
-        found.record_look(store, at=now, by="trialfleet report")
+    found.record_look(store, at=now, by="trialfleet report")
     made = assemble(found, versions=versions(), requested=pairs, cutoff=cutoff)
     if not pairs and cutoff is None:
         keep_answer(store, found, answer_of(made))

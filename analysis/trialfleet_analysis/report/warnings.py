@@ -36,6 +36,7 @@ def cautions(report: Report) -> tuple[str, ...]:
         *_interim(report),
         *(_confounded(result.contrast) if result else ()),
         *_quarantine(report),
+        *_withdrawn(report),
         *cause_cautions(report),
         *code_cautions(report),
         *_impossible(report),
@@ -188,6 +189,16 @@ def _quarantine(report: Report) -> Iterator[str]:
         )
     if report.unplanned:
         yield f"Left out: {plural(len(report.unplanned), 'outcome')} that the plan has no place for."
+
+
+def _withdrawn(report: Report) -> Iterator[str]:
+    """What a look counted and the answer does not."""
+    if report.analysis.withdrawn:
+        trials = plural(report.analysis.withdrawn, "trial")
+        yield (
+            f"Looks counted {trials} that no longer count: bundles were quarantined, records are not what was "
+            "written, or a task was halted. The decisions stay in the record; the answer is computed without them."
+        )
 
 
 def _impossible(report: Report) -> Iterator[str]:

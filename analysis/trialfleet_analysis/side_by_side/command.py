@@ -56,8 +56,7 @@ def _read(source: CampaignSource, *, verify: bool) -> CampaignTables:
 
     store = source.open()
     found = open_campaign(store, source.campaign, verify=verify)
-    if found.interim:
-        found.record_look(store, at=time.time(), by="trialfleet side-by-side")
+    found.record_look(store, at=time.time(), by="trialfleet side-by-side")
     return found
 
 

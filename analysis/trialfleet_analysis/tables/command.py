@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -42,13 +43,16 @@ def tables(
 
     CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. The columns are in
     docs/reference/tables.md. Of a finished campaign, the tables are also kept in its store, and used from there.
+    While trials are missing, the look is recorded.
     """
     from trialfleet_analysis.tables.export import write_tables
     from trialfleet_analysis.tables.read import open_campaign
 
     source = find_source(campaign, store)
+    opened = source.open()
     folder = out or source.default_folder().with_name(f"{source.campaign}-tables")
-    read = open_campaign(source.open(), source.campaign, verify=not no_verify, tables=not again)
+    read = open_campaign(opened, source.campaign, verify=not no_verify, tables=not again)
+    read.record_look(opened, at=time.time(), by="trialfleet tables")
     paths = write_tables(read, folder, form)
     _say(read, [str(path) for path in paths], as_json=as_json)
 

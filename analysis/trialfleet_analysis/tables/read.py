@@ -74,8 +74,9 @@ class CampaignTables:
         return self.trials.to_pylist()
 
     def record_look(self, store: Store, *, at: float, by: str) -> None:
-        """Write that results were seen before the campaign's end."""
-        record_look(store, self.frame, terminal=self.terminal, complete_blocks=self.blocks, at=at, by=by)
+        """Write that results were seen, if that was before the campaign's end: for all that shows some of them."""
+        terminal = self.trials.num_rows
+        record_look(store, self.frame, terminal=terminal, complete_blocks=self.blocks, at=at, by=by)
 
 
 def open_campaign(

@@ -46,6 +46,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     from trialfleet_controller.campaigns import find
     from trialfleet_ledger import keys
     from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.interim_results import record_shown_outcomes
     from trialfleet_ledger.ledger import Ledger
     from trialfleet_ledger.pulled_copy import omits_bundles
     from trialfleet_ledger.store.open import open_folder_store
@@ -64,6 +65,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
             where=str(folder / found.name),
             hint="name another folder",
         )
+    record_shown_outcomes(found.ledger, plan, by="trialfleet pull")
     odd: list[str] = []
     wanted = list(_wanted(_listed(found.store, found.name), found.name, odd, no_bundles=no_bundles))
     there = {entry.key for entry in target.list(f"{found.name}/") if not _is_replaced(found.name, entry.key)}

@@ -70,11 +70,13 @@ def show(
     """Show everything about one TRIAL of CAMPAIGN: prompt, patch, tests, trajectory and attempts."""
     from trialfleet_controller.campaigns import find
     from trialfleet_controller.lookup import trial_id
+    from trialfleet_ledger.interim_results import record_shown_outcomes
 
     found = find(campaign, store)
     ledger = found.ledger
     plan = ledger.plan()
     wanted = trial_id(found.store, found.name, trial)
+    record_shown_outcomes(ledger, plan, by="trialfleet show")
     chain, outcome = ledger.attempts.chain(wanted), ledger.attempts.outcome(wanted)
     bundle, fault = open_bundle(ledger, chain, attempt)
     if member is not None:
