@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from trialfleet_sandbox import processes
+
 PREFIX = "trialfleet-memory-"
 LEAF = "trialfleet-runners"
 TRIES = 5
@@ -69,9 +71,14 @@ class MemoryGroup:
         return self.version == 1 and max(map(int, most)) >= FULL_SHARE * self.limit
 
     def holds(self, pids: Iterable[int]) -> bool:
-        """Whether the kernel counts all of these processes here; a program of our own user may leave."""
-        members = set(_read(self.folder / "cgroup.procs").split())
-        return all(str(pid) in members or not Path(f"/proc/{pid}").exists() for pid in pids)
+        """Whether the kernel limits all of these processes here; a program of our own user may leave, or raise the
+        limit."""
+        limit = _read(self.folder / LIMITS[self.version][0][0]).strip()
+        if not limit.isdigit() or int(limit) > self.limit:
+            return False
+        members = set(map(int, _read(self.folder / "cgroup.procs").split()))
+        outside = map(processes.read, set(pids) - members)  # or ended, which has no memory
+        return not any(process.rss_bytes for process in outside if process is not None)
 
 
 def read_counters(path: Path) -> dict[str, int]:

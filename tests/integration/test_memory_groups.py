@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,6 @@ from trialfleet_sandbox.memory_group import (
     PREFIX,
     GroupParent,
     NoMemoryGroup,
-    find_parent,
     limited_group,
     probe_group,
     sweep_groups,
@@ -63,25 +63,35 @@ time.sleep(0.6)
 """
 )
 LEAVE = f"""
-mount = '/sys/fs/cgroup'
-folder = PARENT
-with open(folder + '/cgroup.procs', 'w') as file:
+with open(FOLDER + '/cgroup.procs', 'w') as file:
     file.write(str(os.getpid()))
 {BIG}
 """
 
 
 @pytest.fixture(autouse=True)
-def parent() -> Generator[GroupParent]:
-    """Where groups are made. None is left afterwards."""
+def parent(monkeypatch: pytest.MonkeyPatch) -> Generator[GroupParent]:
+    """Where groups of this test are made: below one of its own. None is left afterwards."""
     try:
         probe_group()
     except NoMemoryGroup as error:
         pytest.skip(f"no cgroup of memory can be made here: {error}")
-    parent = find_parent()
-    before = group_names(parent)
-    yield parent
-    assert group_names(parent) <= before
+    with parent_of_groups(2**40, monkeypatch) as parent:
+        yield parent
+        assert group_names(parent) == set()
+
+
+@contextmanager
+def parent_of_groups(limit: int, monkeypatch: pytest.MonkeyPatch) -> Generator[GroupParent]:
+    """A group below which the others are made."""
+    with limited_group(limit) as above:
+        assert above is not None
+        if above.version == 2:
+            (above.folder / "cgroup.subtree_control").write_text("+memory")
+        parent = GroupParent(above.folder, above.version)
+        with monkeypatch.context() as patch:
+            patch.setattr(memory_group, "find_parent", lambda: parent)
+            yield parent
 
 
 def group_names(parent: GroupParent) -> set[str]:
@@ -128,22 +138,19 @@ def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
 
 @pytest.mark.parametrize("bench", ["subreaper"], indirect=True)
 def test_a_program_that_leaves_its_cgroup_is_sampled(bench: Bench, parent: GroupParent) -> None:
-    body = LEAVE.replace("PARENT", repr(str(parent.folder)))
-    if parent.version == 2:
-        body = body.replace("/cgroup.procs", f"/{memory_group.LEAF}/cgroup.procs")
+    elsewhere = parent.folder / "elsewhere"
+    elsewhere.mkdir()
+    body = LEAVE.replace("FOLDER", repr(str(elsewhere)))
     assert attack(bench, body, 200, memory_bytes=100 * MIB).cause == "memory"
     assert attack(bench, body, 60, wait_s=1, memory_bytes=100 * MIB).cause == "itself", bench.err
+    elsewhere.rmdir()
 
 
 @CONFINED
 def test_memory_that_the_machine_lacks_is_no_limit_of_the_program(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with limited_group(60 * MIB) as above:
-        assert above is not None
-        if above.version == 2:
-            (above.folder / "cgroup.subtree_control").write_text("+memory")
-        monkeypatch.setattr(memory_group, "find_parent", lambda: GroupParent(above.folder, above.version))
+    with parent_of_groups(60 * MIB, monkeypatch):
         with pytest.raises(MachineMemoryLow, match="below its memory limit"):
             attack(bench, BIG, 200, memory_bytes=400 * MIB)
         assert attack(bench, BIG, 20, wait_s=0, memory_bytes=400 * MIB).cause == "itself"
@@ -153,7 +160,10 @@ RUNNER = """
 import sys
 from pathlib import Path
 from tests.integration.test_sandbox_contract import Bench
+from trialfleet_sandbox import memory_group
 from trialfleet_sandbox.choose import choose
+parent = memory_group.GroupParent(Path(sys.argv[2]), int(sys.argv[3]))
+memory_group.find_parent = lambda: parent
 Bench(choose("subreaper"), Path(sys.argv[1])).shell("sleep 600", memory_bytes=2**28, timeout_s=900)
 """
 
@@ -167,12 +177,11 @@ def entered_group(parent: GroupParent, others: set[str]) -> Path | None:
 @pytest.mark.parametrize("with_supervisor", [False, True])
 def test_a_killed_runner_leaves_no_cgroup(ground: Path, parent: GroupParent, with_supervisor: bool) -> None:
     """Its supervisor removes it; if that is killed as well, the next sweep does. One that lives is kept."""
-    before = group_names(parent)
     with limited_group(2**28) as living:
         assert living is not None
-        command = [sys.executable, "-c", RUNNER, str(ground)]
+        command = [sys.executable, "-c", RUNNER, str(ground), str(parent.folder), str(parent.version)]
         runner = subprocess.Popen(command, cwd=Path(__file__).parents[2])
-        folder = wait_until(lambda: entered_group(parent, before | {living.folder.name}))
+        folder = wait_until(lambda: entered_group(parent, {living.folder.name}))
         assert sweep_groups() == 0
         os.kill(runner.pid, signal.SIGSTOP)
         for process in descendants(runner.pid) if with_supervisor else ():

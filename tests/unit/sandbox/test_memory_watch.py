@@ -117,13 +117,17 @@ def test_reading_shared_memory_costs_little(
     assert machine.scans * cost_s / clock.now <= most
 
 
-@pytest.mark.parametrize(("in_group", "used"), [(None, 300), (True, 256), (False, 300)])
+@pytest.mark.parametrize(
+    ("in_group", "limit", "used"),
+    [(None, "256", 300), (True, "256", 256), (False, "256", 300), (True, "257", 300), (True, "", 300)],
+)
 def test_the_kernel_decides_for_what_is_in_the_cgroup(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, in_group: bool | None, used: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, in_group: bool | None, limit: str, used: int
 ) -> None:
     process = read(os.getpid())
     assert process is not None
     (tmp_path / "cgroup.procs").write_text(f"1\n{process.pid if in_group else ''}\n")
+    (tmp_path / "memory.limit_in_bytes").write_text(f"{limit}\n")
     machine = Machine(monkeypatch, Clock())
     machine.grow(200)
     group = None if in_group is None else MemoryGroup(tmp_path, 1, 256)
