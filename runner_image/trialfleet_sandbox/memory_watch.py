@@ -95,8 +95,8 @@ def count_proportional_bytes(tree: Sequence[Process]) -> int:
     """Memory and swap of these processes, each page divided by the number of processes that map it, without pages
     of files on disk, which the kernel may drop; and what of their memory files none maps."""
     held = count_held_files((process.thread for process in tree), frozenset()).memory_bytes
-    total, shared = (sum(column) for column in zip((0, 0), *map(_proportional_share, tree), strict=True))
-    return total + max(0, held - shared)
+    shares = [*map(_proportional_share, tree)]
+    return sum(size for size, _ in shares) + max(0, held - sum(shared for _, shared in shares))
 
 
 def _proportional_share(process: Process) -> tuple[int, int]:

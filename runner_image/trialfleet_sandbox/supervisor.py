@@ -37,6 +37,7 @@ PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S, REAP_AT_ONCE = 1.0, 256
+REMOVALS = 50
 REPORT_FD = 3  # of the gateway's forwarder, in a container
 INSTRUCTION_BYTES = 8  # struct sock_filter
 KEYCTL = {"x86_64": 250, "aarch64": 219}  # the system call's number
@@ -76,6 +77,15 @@ def enter_group(folder: str) -> None:
     """Move this process into a cgroup."""
     with open(f"{folder}/cgroup.procs", "wb", buffering=0) as file:  # noqa: PTH123
         file.write(b"0")
+
+
+def remove_group(folder: str) -> None:
+    """Remove an empty cgroup. A process that was collected just now may still be counted in it."""
+    for _ in range(REMOVALS):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106
+            return
+        time.sleep(0.02)
 
 
 def hide_process() -> None:
@@ -287,8 +297,7 @@ def run(given: list[str]) -> int:
     say(report, f"started {main}")
     say(report, accounted(supervise(main, lifeline, uid, lambda: limits() != before)))
     if group is not None and os.getppid() != caller:
-        with contextlib.suppress(OSError):
-            os.rmdir(group)  # noqa: PTH106
+        remove_group(group)
     return 0
 
 
