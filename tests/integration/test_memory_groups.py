@@ -182,6 +182,7 @@ def test_a_killed_runner_leaves_no_cgroup(ground: Path, parent: GroupParent, wit
         command = [sys.executable, "-c", RUNNER, str(ground), str(parent.folder), str(parent.version)]
         runner = subprocess.Popen(command, cwd=Path(__file__).parents[2])
         folder = wait_until(lambda: entered_group(parent, {living.folder.name}))
+        assert folder is not None
         assert sweep_groups() == 0
         os.kill(runner.pid, signal.SIGSTOP)
         for process in descendants(runner.pid) if with_supervisor else ():
