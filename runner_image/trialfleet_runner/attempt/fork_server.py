@@ -23,10 +23,10 @@ from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, 
 from trialfleet_ledger.records.base import Frozen, build_models
 from trialfleet_runner.attempt import __main__ as attempt
 from trialfleet_runner.attempt.parent import die_with_parent
-from trialfleet_sandbox import bubblewrap, host
+from trialfleet_sandbox import bubblewrap, host, memory_group
 from trialfleet_sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
-_PRELOADED = (bubblewrap, host)  # the runner imports them where it chooses its sandbox
+_PRELOADED = (bubblewrap, host, memory_group)  # the runner imports them where it starts programs
 _KEPT = {signal.SIGTERM}  # pending in a runner that is not ready for it; none reaches the server
 
 
