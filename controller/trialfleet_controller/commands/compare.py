@@ -12,17 +12,14 @@ import click
 
 from trialfleet_ledger.errors import OperatorError
 
-LIKE = Path("trialfleet/campaign.yaml")
-
 
 @click.command("compare")
 @click.argument("revisions")
 @click.option(
     "--like",
     type=click.Path(path_type=Path),
-    default=LIKE,
-    show_default=True,
-    help="Campaign file whose agent, tasks, reps, limits and store are used; `trialfleet init` writes one.",
+    help="Campaign file whose agent, tasks, reps, limits and store are used; `trialfleet init` writes one.  "
+    "[default: campaign.yaml in the nearest folder trialfleet/, here or above]",
 )
 @click.option("--tasks", multiple=True, metavar="GLOB", help="Task files to use instead. May be repeated.")
 @click.option("--reps", type=click.IntRange(1), help="Repetitions of every task instead of those of that file.")
@@ -33,13 +30,14 @@ LIKE = Path("trialfleet/campaign.yaml")
 )
 @click.option("--run", "start", is_flag=True, help="Run it, and write its report.")
 def compare(
-    revisions: str, like: Path, tasks: tuple[str, ...], reps: int | None, out: Path | None, start: bool
+    revisions: str, like: Path | None, tasks: tuple[str, ...], reps: int | None, out: Path | None, start: bool
 ) -> None:
     """Write a campaign that compares the context files of two REVISIONS, REV1..REV2, of the repository here.
 
     Without REV2 (`origin/main..`) they are compared with the working tree, uncommitted changes included. Prints
     what the campaign can detect. Nothing is overwritten. A campaign's name follows from the contents compared.
     """
+    like = like or _own_campaign()
     folder = like.absolute().parent
     made = _comparison(revisions, like, tuple(os.path.relpath(glob, folder) for glob in tasks))
     if reps is not None:
@@ -51,6 +49,14 @@ def compare(
         from trialfleet_controller.commands.run import run
 
         run.main([str(path)], prog_name="run", standalone_mode=False)
+
+
+def _own_campaign() -> Path:
+    """The file that `init` writes for the repository here, from here."""
+    from trialfleet_tasks.mining.history import open_repository
+    from trialfleet_tasks.project_home import find_home
+
+    return Path(os.path.relpath(find_home(open_repository(Path()), Path()) / "campaign.yaml"))
 
 
 def _comparison(revisions: str, like: Path, tasks: tuple[str, ...]) -> dict[str, Any]:

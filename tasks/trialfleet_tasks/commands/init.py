@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
-from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_ledger.plurals import plural
@@ -17,8 +17,8 @@ from trialfleet_repository.trees import Tree
 from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve
 from trialfleet_tasks.mining.survey import RepositorySurvey, survey
+from trialfleet_tasks.project_home import find_home
 
-FOLDER = "trialfleet"
 OWN = "own"
 SHOWN = 5  # of a list, on a terminal
 CAMPAIGN = """\
@@ -58,17 +58,19 @@ IGNORED = "runs/\ntasks/.mining/\n"
 @click.command("init")
 @click.argument("repository", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
 @click.option("--commits", default=3000, show_default=True, type=click.IntRange(1), help="How far back to look.")
+@click.option("--here", is_flag=True, help="Write to the folder that is named, not to the repository's root.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found and written as JSON.")
-def init(repository: Path, commits: int, as_json: bool) -> None:
+def init(repository: Path, commits: int, here: bool, as_json: bool) -> None:
     """Look at REPOSITORY and write a campaign that compares its own context files with none.
 
-    Everything goes to REPOSITORY/trialfleet. Nothing is overwritten. Called again, it writes what is missing, and
-    names the copies of context files that differ from the repository's.
+    Everything goes to the folder trialfleet/ of the repository's root, or to a nearer one that is there. Nothing
+    is overwritten. Called again, it writes what is missing, and names the copies of context files that differ from
+    the repository's.
     """
     repo = open_repository(repository)
     commit = resolve(repo.git_dir, "HEAD")
     found, context = survey(repo.git_dir, commit, commits=commits)
-    folder = _home(repo, repository) / FOLDER
+    folder = find_home(repo, repository, here=here)
     texts = dict(_files(context, folder.parent.name))
     own = folder / "contexts" / OWN
     for place in (own, *((folder / name).parent for name in texts)):
@@ -83,11 +85,6 @@ def init(repository: Path, commits: int, as_json: bool) -> None:
         return
     for line in _said(found, folder, written, [name for name in kept if name not in stale], stale):
         click.echo(line)
-
-
-def _home(repo: GitRepository, named: Path) -> Path:
-    """The root of the work tree; of a bare clone, the folder that was named."""
-    return repo.work_tree or named.absolute()
 
 
 def _stale_copies(folder: Path, texts: Mapping[str, bytes]) -> Iterator[str]:
@@ -165,8 +162,9 @@ def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:
     else:
         yield "Next:"
         yield "  trialfleet tasks mine --want 30"
-    yield f"  trialfleet power {FOLDER}/campaign.yaml"
-    yield f"  trialfleet run {FOLDER}/campaign.yaml"
+    campaign = shlex.quote(os.path.relpath(folder / "campaign.yaml"))
+    yield f"  trialfleet power {campaign}"
+    yield f"  trialfleet run {campaign}"
 
 
 def _listed(values: tuple[str, ...]) -> str:

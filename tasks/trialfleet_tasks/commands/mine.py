@@ -53,6 +53,7 @@ from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import refuse_foreign, task_file
+from trialfleet_tasks.project_home import find_home
 
 NAME = "mined.yaml"
 LOCKS = "locks"
@@ -69,7 +70,8 @@ def tasks() -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the task file, the locks and what is known so far.  [default: REPOSITORY/trialfleet/tasks]",
+    help="Folder for the task file, the locks and what is known so far.  [default: tasks/ in the "
+    "nearest folder trialfleet/, at REPOSITORY or above, else in that of its root]",
 )
 @click.option("--want", default=30, show_default=True, type=click.IntRange(1), help="Stop when so many are kept.")
 @click.option(
@@ -136,10 +138,11 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     cutoff: date | None = given["cutoff"] and given["cutoff"].date()
     opened = open_repository(repository)
     git_dir = opened.git_dir
-    folder = (out or repository / "trialfleet" / "tasks").absolute()
-    if _holds(repository, folder):
-        refuse_links_to(folder, repository.absolute())
-    refuse_links_in(folder, repository.absolute())
+    folder = (out or find_home(opened, repository) / "tasks").absolute()
+    root = repository.absolute() if opened.work_tree is None else opened.work_tree
+    if folder.is_relative_to(root):
+        refuse_links_to(folder, root)
+    refuse_links_in(folder, root)
     refuse_foreign(folder / NAME)
     commits = read_commits(
         git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
@@ -151,7 +154,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     languages = [LANGUAGES[name] for name in environments]
     found = candidates(commits, languages, rules, git_dir, lacking=lacking)
     _say_what_is_lacking(found, obstacles)
-    miner = _mine(repository, opened, folder, environments, given, no_sandbox=no_sandbox)
+    miner = _mine(root, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
     state = MiningState.load(folder / STATE / "findings.jsonl", _settings(given, environments), of_commit)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
@@ -273,7 +276,7 @@ def _say_what_is_left(end: MiningEnd) -> None:
 
 
 def _mine(
-    repo: Path,
+    root: Path,
     repository: GitRepository,
     folder: Path,
     environments: Mapping[str, MinedEnvironments],
@@ -292,7 +295,7 @@ def _mine(
     cache = Cache.default()
     return Miner(
         git_dir=repository.git_dir,
-        url=os.path.relpath(repo.absolute(), folder) if _holds(repo, folder) else str(repo.absolute()),
+        url=os.path.relpath(root, folder) if folder.is_relative_to(root) else str(root),
         file=folder / NAME,
         environments=environments,
         prompt_source=cast("PromptSource", given["prompt_source"]),
@@ -305,10 +308,6 @@ def _mine(
         timeout_s=given["timeout_s"],
         wider=given["wider"],
     )
-
-
-def _holds(repo: Path, folder: Path) -> bool:
-    return folder.is_relative_to(repo.absolute())
 
 
 def _settings(given: dict[str, Any], environments: Mapping[str, MinedEnvironments]) -> Callable[[str], str]:
