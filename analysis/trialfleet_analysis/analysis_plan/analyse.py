@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding, at_any_look
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
+from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
+from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
@@ -142,13 +143,15 @@ def repeats(scheme: Scheme, counts: CellCounts) -> tuple[Repeats, ...]:
 
 @dataclass(frozen=True)
 class Analysis:
-    """`contrasts`: the declared primary first, then the others, each in both estimands; `families` names what was
-    corrected together. `monitored`: blocks were still open, so no p-value here is valid as it stands. What
-    needs a declared primary (equivalence, subgroups, robustness, sensitivities) is empty without one.
-    """
+    """`compared`: what the declared contrast or trend is made of, and each condition's rate, cost and time with
+    it; without one, all conditions together. `contrasts`: the declared primary first, then the others, each in
+    both estimands; `families` names what was corrected together. `monitored`: blocks were still open, so no
+    p-value here is valid as it stands. What needs a declared primary (equivalence, subgroups, robustness,
+    sensitivities) is empty without one."""
 
     declared: Primary | None
     monitored: bool
+    compared: ComparedTasks
     contrasts: tuple[Contrast, ...]
     families: tuple[Family, ...]
     equivalence: tuple[EquivalenceFinding, ...]
@@ -180,19 +183,16 @@ def analyse(
     *,
     lost_attempts: Sequence[int] = (),
     requested: Sequence[tuple[str, str]] = (),
-    everything: tuple[Scheme, Columns] | None = None,
+    ran: TrialsRun | None = None,
 ) -> Analysis:
     """Everything that the plan of analysis finds. Same columns, scheme and seed: the same numbers.
 
     `lost_attempts`: of each condition, those lost once the agent had started (none known: empty). `requested`:
-    further contrasts, (treatment, control), that the plan did not name. `everything`: scheme and columns of all
-    primary tasks, where some are not compared since they lost every trial of a condition: losses are judged on
-    these. Order of trials does not matter.
+    further contrasts, (treatment, control), that the plan did not name. `ran`: all trials that were run for the
+    answer (None: those of `columns`). Order of trials does not matter.
     """
-    counts, losses = counted(columns, scheme), everything or (scheme, columns)
-    looks = looks_finding(scheme, columns)
-
-    anytime = anytime_finding(scheme, columns)
+    counts, ran = counted(columns, scheme), ran or trials_run(columns, scheme)
+    looks, anytime = looks_finding(scheme, ran), anytime_finding(scheme, ran)
 
     def adapted(one: Contrast) -> Contrast:
         if anytime is not None:
@@ -208,35 +208,48 @@ def analyse(
     factors = by_factor(primary, scheme, counts) if primary else Corrected((), ())
     screens = _screens(contrasts.found, scheme, counts)
     metrics = measured(contrasts.found, scheme, columns)
+    trend = trend_finding(scheme, columns, counts)
+    compared = _compared(primary, trend, scheme, counts)
+    shown = columns.of_tasks(compared.among(scheme.tasks))
     return Analysis(
+        compared=compared,
         declared=scheme.declared,
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(scheme, counts))),
+        equivalence=tuple(filter(valid, equivalences(primary, scheme, counts))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(filter(valid, robust(primary, counts.arms(*scheme.pair(primary)), *losses)))
-        if primary
-        else (),
+        robustness=tuple(filter(valid, robust(primary, scheme, columns, counts))) if primary else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
-        loss_test=loss_test(*losses),
+        loss_test=loss_test(scheme, columns),
         measures=metrics.found,
-        costs=costs(scheme, columns, lost_attempts or [0] * len(scheme.conditions)),
+        costs=costs(scheme, shown, lost_attempts or [0] * len(scheme.conditions)),
         cost_ratios=cost_ratios(contrasts.found, scheme, columns),
-        incidence=incidence(scheme, columns),
+        incidence=incidence(scheme, shown),
         time_to_pass=times_to_pass(contrasts.found, scheme, columns),
-        distributions=distributions(scheme, columns),
-        timing=timing(scheme, columns),
+        distributions=distributions(scheme, shown),
+        timing=timing(scheme, shown),
         drift=drift_checks(scheme, columns),
         outlook=power_summary(primary or next(iter(contrasts.found), None), scheme, counts),
-        repeats=repeats(scheme, counts),
+        repeats=repeats(scheme, counted(shown, scheme)),
         methods=methods(scheme),
         looks=looks,
         anytime=anytime,
-        trend=trend_finding(scheme, counts),
-        halving=halving_finding(scheme, columns),
+        trend=trend,
+        halving=halving_finding(scheme, ran),
     )
+
+
+def _compared(
+    primary: Contrast | None, trend: TrendFinding | None, scheme: Scheme, counts: CellCounts
+) -> ComparedTasks:
+    declared = primary or trend
+    if declared is not None and declared.compared.tasks:
+        return declared.compared
+    every = range(len(scheme.conditions))
+    alive = [place for place in every if counts.valid[:, place].any()]
+    return counts.compare(scheme, *(alive or every))
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme, rates
+from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.statistics.comparisons import EquivalenceTest, equivalence, paired_t_on_tasks
 from trialfleet_analysis.statistics.estimates import Estimand, Interval, rejects
 from trialfleet_ledger.campaign_spec import Primary
@@ -27,12 +28,12 @@ class EquivalenceFinding:
     reason: str | None
 
 
-def equivalences(scheme: Scheme, counts: CellCounts) -> tuple[EquivalenceFinding, ...]:
+def equivalences(primary: Contrast | None, scheme: Scheme, counts: CellCounts) -> tuple[EquivalenceFinding, ...]:
     """Of the declared contrast, in both estimands; nothing without a margin."""
     declared = scheme.declared
-    if declared is None or declared.margin is None:
+    if primary is None or declared is None or declared.margin is None:
         return ()
-    four = counts.arms(*scheme.pair(declared))
+    four = counts.arms(*scheme.pair(primary), primary.compared.among(scheme.tasks))
     return (
         _finding("these_tasks", declared, equivalence(*four, margin=declared.margin, alpha=declared.alpha)),
         _finding("tasks_like_these", declared, _paired(four, declared.margin, declared.alpha)),

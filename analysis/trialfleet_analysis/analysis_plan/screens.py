@@ -56,14 +56,14 @@ class Screened:
 
 
 def screened(contrast: Contrast, scheme: Scheme, counts: CellCounts) -> Screened | None:
-    """Fisher's two-sided test of every task with valid trials in both conditions; None without one.
+    """Fisher's two-sided test of every task of the contrast; None without one.
 
     Tasks whose margins alone keep p above alpha are dropped before the correction, counted and named (Tarone
     1990): that choice sees the totals and never the split.
     """
     a, b = scheme.pair(contrast)
-    shared, four = counts.shared(a, b), counts.arms(a, b)
-    names = [name for name, kept in zip(scheme.tasks, shared, strict=True) if kept]
+    names = list(contrast.compared.tasks)
+    four = counts.arms(a, b, contrast.compared.among(scheme.tasks))
     if not names:
         return None
     tests, reach = fisher(*four), best_split(four)

@@ -10,8 +10,17 @@ from typing import Literal, cast
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme, counted, per_cell, rates
-from trialfleet_analysis.analysis_plan.contrast import Contrast, plain_test, side
+from trialfleet_analysis.analysis_plan.columns import (
+    CellCounts,
+    Columns,
+    FourCounts,
+    Scheme,
+    counted,
+    per_cell,
+    rates,
+)
+from trialfleet_analysis.analysis_plan.compared import is_thin
+from trialfleet_analysis.analysis_plan.contrast import Contrast, pair_tasks, plain_test, side
 from trialfleet_analysis.analysis_plan.measures import BUDGET
 from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
@@ -83,16 +92,17 @@ class LossTestFinding:
 
 
 def robust(
-    contrast: Contrast, as_measured: FourCounts, scheme: Scheme, columns: Columns
+    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
-    `as_measured`: the four counts that the contrast itself is made of. `scheme` and `columns` hold all primary
-    tasks, also those that it leaves out since a condition lost every trial. A retry that
-    measured does not undo the loss before it: longer runs are lost more often, and failures run longer. So the
-    four assumptions are made on first agent-started attempts, and must decide as the measured trials do.
+    Over all primary tasks, also those that the contrast leaves out since losses left them too few trials: they
+    enter as far as an assumption gives them trials. A retry that measured does not undo the loss before it: longer
+    runs are lost more often, and failures run longer. So the four assumptions are made on first agent-started
+    attempts, and must decide as the measured trials do.
     """
     a, b = scheme.pair(contrast)
+    as_measured = counts.arms(a, b, contrast.compared.among(scheme.tasks))
     first = columns.without(columns.first_missing)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)
@@ -100,15 +110,28 @@ def robust(
     if not some.any():
         return ()
     arms = [(kept.passes[some, side], kept.valid[some, side], lost[some, side]) for side in (a, b)]
+    six = (*arms[0], *arms[1])
     tests: dict[Estimand, Callable[[Arms[Integers]], tuple[float | None, int]]] = {
         "these_tasks": exact,
         "tasks_like_these": _paired,
     }
-    six = (*arms[0], *arms[1])
+
+    def comparable(found: Arms[Integers]) -> Arms[Integers]:
+        return found if scheme.keeps_thin else _without_thin(found, six)
+
     return tuple(
-        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six)
+        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six, comparable)
         for estimand, test in tests.items()
     )
+
+
+def _without_thin(counts: Arms[Integers], six: SixCounts) -> Arms[Integers]:
+    """As the contrast: without the tasks that are thin as long as the other lost trials stay missing."""
+    valid = np.column_stack([counts.trials_a, counts.trials_b])
+    ended = np.column_stack([six[1] + six[2], six[4] + six[5]])
+    some, thin = (valid > 0).all(axis=1), is_thin(valid, ended).any(axis=1)
+    kept = some & ~thin if (some & ~thin).any() else some
+    return Arms(*(each[kept] for each in counts))
 
 
 def _finding(
@@ -118,10 +141,18 @@ def _finding(
     alpha: float,
     measured: Arms[Integers],
     six: SixCounts,
+    comparable: Callable[[Arms[Integers]], Arms[Integers]],
 ) -> RobustnessFinding:
-    named = {"as measured": measured, **assumed(six)}
-    scenarios = [judged(name.replace(" ", "_"), counts, test, alpha) for name, counts in named.items()]
-    found = tipping(six, scenarios[1].decision, lambda counts: judged("", counts, test, alpha).decision)
+    scenarios = [
+        judged("as_measured", measured, test, alpha),
+        *(
+            judged(name.replace(" ", "_"), comparable(counts), test, alpha)
+            for name, counts in assumed(six).items()
+        ),
+    ]
+    found = tipping(
+        six, scenarios[1].decision, lambda counts: judged("", comparable(counts), test, alpha).decision
+    )
     return RobustnessFinding(
         treatment=contrast.treatment,
         control=contrast.control,
@@ -179,7 +210,8 @@ def _without(
 ) -> Sensitivity:
     a, b = scheme.pair(contrast)
     out = lost & columns.valid
-    four = counted(columns.without(out), scheme).arms(a, b)
+    counts = counted(columns.without(out), scheme)
+    four = counts.arms(a, b, pair_tasks(scheme, columns.without(out), counts, a, b).among(scheme.tasks))
     interval: Interval = stratified_miettinen_nurminen(*four, level=1 - scheme.alpha)
     return Sensitivity(
         name=name,

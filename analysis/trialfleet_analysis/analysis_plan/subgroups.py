@@ -139,8 +139,8 @@ class Subgroups:
 def by_factor(contrast: Contrast, scheme: Scheme, counts: CellCounts) -> Corrected[Subgroups]:
     """Each factor that the plan froze, with Holm's correction over the factors' interaction tests."""
     a, b = scheme.pair(contrast)
-    shared, four = counts.shared(a, b), counts.arms(a, b)
-    names = [name for name, kept in zip(scheme.tasks, shared, strict=True) if kept]
+    shared, names = contrast.compared.among(scheme.tasks), list(contrast.compared.tasks)
+    four = counts.arms(a, b, shared)
     found = [
         _of_factor(
             factor,
