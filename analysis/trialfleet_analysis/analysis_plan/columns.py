@@ -31,6 +31,13 @@ class Pair(Protocol):
     def control(self) -> str: ...
 
 
+class ComparedPair(Pair, Protocol):
+    """A pair with what its comparison is made of."""
+
+    @property
+    def compared(self) -> ComparedTasks: ...
+
+
 @dataclass(frozen=True)
 class Scheme:
     """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
@@ -132,6 +139,12 @@ class CellCounts:
         """What a comparison of these conditions, by position, is made of."""
         at = list(places)
         return compare_tasks(scheme.tasks, self.valid[:, at], self.trials[:, at], keep_thin=scheme.keeps_thin)
+
+    def tasks_of(self, scheme: Scheme, contrast: ComparedPair) -> Bools:
+        """The tasks of a contrast, by position, as far as both of its conditions still have valid trials: records
+        of a look may hold others, which were halted or refused since."""
+        at = list(scheme.pair(contrast))
+        return contrast.compared.among(scheme.tasks) & np.asarray((self.valid[:, at] > 0).all(axis=1))
 
     def arms(self, a: int, b: int, tasks: Bools) -> FourCounts:
         """Of two conditions, by position, over these tasks."""

@@ -33,7 +33,7 @@ def equivalences(primary: Contrast | None, scheme: Scheme, counts: CellCounts) -
     declared = scheme.declared
     if primary is None or declared is None or declared.margin is None:
         return ()
-    four = counts.arms(*scheme.pair(primary), primary.compared.among(scheme.tasks))
+    four = counts.arms(*scheme.pair(primary), counts.tasks_of(scheme, primary))
     return (
         _finding("these_tasks", declared, equivalence(*four, margin=declared.margin, alpha=declared.alpha)),
         _finding("tasks_like_these", declared, _paired(four, declared.margin, declared.alpha)),

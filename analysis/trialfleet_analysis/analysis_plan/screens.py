@@ -62,8 +62,9 @@ def screened(contrast: Contrast, scheme: Scheme, counts: CellCounts) -> Screened
     1990): that choice sees the totals and never the split.
     """
     a, b = scheme.pair(contrast)
-    names = list(contrast.compared.tasks)
-    four = counts.arms(a, b, contrast.compared.among(scheme.tasks))
+    tasks = counts.tasks_of(scheme, contrast)
+    names = [name for name, kept in zip(scheme.tasks, tasks, strict=True) if kept]
+    four = counts.arms(a, b, tasks)
     if not names:
         return None
     tests, reach = fisher(*four), best_split(four)

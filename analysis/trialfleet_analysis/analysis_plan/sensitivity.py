@@ -102,7 +102,7 @@ def robust(
     attempts, and must decide as the measured trials do.
     """
     a, b = scheme.pair(contrast)
-    as_measured = counts.arms(a, b, contrast.compared.among(scheme.tasks))
+    as_measured = counts.arms(a, b, counts.tasks_of(scheme, contrast))
     first = columns.without(columns.first_missing)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)

@@ -29,15 +29,15 @@ class TrendDose:
     lost: int
 
 
-TrendScenarioName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
+TrendLossName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
 
 
 @dataclass(frozen=True)
-class TrendScenario:
+class TrendUnderLoss:
     """The trend if what is missing had gone one way. `direction`: 1 if the rate rises, −1 if it falls; `decision`:
     that where the test rejects, else 0."""
 
-    name: TrendScenarioName
+    name: TrendLossName
     p_value: float | None
     direction: int
     decision: int
@@ -57,7 +57,7 @@ class TrendFinding:
     test: TrendTest
     slope: DoseSlope
     steady: bool
-    scenarios: tuple[TrendScenario, ...]
+    scenarios: tuple[TrendUnderLoss, ...]
     monitored: bool
 
     @property
@@ -137,7 +137,7 @@ def _slope(x: Integers, n: Integers, doses: list[int], level: float) -> DoseSlop
 
 def _scenarios(
     test: TrendTest, scheme: Scheme, columns: Columns, at: list[int], doses: list[int], alpha: float
-) -> Iterator[TrendScenario]:
+) -> Iterator[TrendUnderLoss]:
     """Lost first runs left out; all failed; all as a fall would have it, and as a rise would."""
     first = columns.without(columns.first_missing)
     kept = counted(first, scheme)
@@ -147,7 +147,7 @@ def _scenarios(
     yield _scenario("as_measured", test, alpha)
     yield _scenario("complete_case", _kept_test(x, n, n + lost, scheme, doses), alpha)
     high = np.array(doses) > np.mean(doses)
-    assumed: dict[TrendScenarioName, Bools] = {"lost_as_failed": high & ~high, "worst": ~high, "best": high}
+    assumed: dict[TrendLossName, Bools] = {"lost_as_failed": high & ~high, "worst": ~high, "best": high}
     for name, passed in assumed.items():
         yield _scenario(name, _kept_test(x + lost * passed, n + lost, n + lost, scheme, doses), alpha)
 
@@ -157,6 +157,6 @@ def _kept_test(x: Integers, n: Integers, ended: Integers, scheme: Scheme, doses:
     return _test(x[tasks], n[tasks], doses)
 
 
-def _scenario(name: TrendScenarioName, test: TrendTest, alpha: float) -> TrendScenario:
+def _scenario(name: TrendLossName, test: TrendTest, alpha: float) -> TrendUnderLoss:
     rejected = test.p_value is not None and rejects(test.p_value, alpha)
-    return TrendScenario(name, test.p_value, test.direction, test.direction if rejected else 0)
+    return TrendUnderLoss(name, test.p_value, test.direction, test.direction if rejected else 0)

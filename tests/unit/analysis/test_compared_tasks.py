@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support import ledgers
+from tests.support.ledgers import Fate
 from tests.support.random_campaigns import report_of
 from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import analyse
 from trialfleet_analysis.analysis_plan.compared import compare_tasks
+from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.statistics.estimates import Floats
 from trialfleet_analysis.statistics.trend import stratified_trend
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.looks import Decision, StageCounts, StopRule
+from trialfleet_ledger.records.directives import Halt
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.trend import TrendPrimary
 
 NAN = float("nan")
@@ -84,6 +93,39 @@ def test_losses_alone_make_a_task_thin(valid: tuple[int, int], trials: tuple[int
 def test_where_every_task_is_thin_none_leaves() -> None:
     found = compare_tasks(["a", "b"], np.full((2, 2), 2), np.full((2, 2), 9))
     assert (found.tasks, found.thin) == (("a", "b"), ())
+
+
+def test_an_answer_counts_the_tasks_and_trials_of_its_decisions(tmp_path: Path) -> None:
+    """The bundles of the third arm, and of the treatment since the decision, are gone: "on these 0 tasks … this
+    answer took 0 trials" was printed. A halted task's trials were run for the answer too."""
+    primary = Primary(treatment="intent_layer", control="none", stop=StopRule(looks=2))
+    plan = ledgers.plan([f"task-{n}" for n in range(4)], NAMES, reps=8, primary=primary)
+
+    def fate(trial: Trial) -> Fate | None:
+        if trial.block >= 4:
+            return None
+        passed = Verdict.PASSED if trial.condition == "intent_layer" else Verdict.FAILED
+        return Fate(passed if trial.condition != "placebo" else None, losses=(ledgers.MID_RUN,) * 3)
+
+    store = ledgers.write(tmp_path, plan, fate)
+    stage = tuple(
+        StageCounts(task=f"task-{n}", treatment_passed=4, treatment_valid=4, control_passed=0, control_valid=4)
+        for n in range(4)
+    )
+    result = look_result(primary, 8, [], stage)
+    assert result.verdict == "benefit"
+    decision = Decision(
+        number=1, at=1.0, epoch=1, blocks=4, stage=stage, outcomes="0" * 64, amendments=0, result=result
+    )
+    ledgers.put(store, "demo/decisions/1.json", decision)
+    for name in ("before", "after"):
+        if name == "after":
+            ledgers.put(store, "demo/halts/1.json", Halt(number=1, at=2.0, task="task-3", reason="set-up"))
+        report = ledgers.read(store)
+        assert report.answer[0].startswith("On these 4 tasks, intent_layer passed more often than none: 100.0%")
+        assert any(
+            "this answer took 48 trials; the fixed plan would have taken 96" in one for one in report.answer
+        )
 
 
 # --- doses -----------------------------------------------------------------------------------------

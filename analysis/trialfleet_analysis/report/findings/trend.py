@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_analysis.analysis_plan.trend import TrendDose, TrendFinding, TrendScenarioName
+from trialfleet_analysis.analysis_plan.trend import TrendDose, TrendFinding, TrendLossName
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, bare_p, bare_points, decimals, limits, percent
 from trialfleet_analysis.report.findings.tables import (
@@ -77,7 +77,7 @@ def trend(report: Report) -> ReportSection:
 
 
 DECISIONS = {1: "rises with the dose", -1: "falls with the dose", 0: "no trend found"}
-SCENARIOS: dict[TrendScenarioName, str] = {
+SCENARIOS: dict[TrendLossName, str] = {
     "as_measured": "as measured, retries counted",
     "complete_case": "lost runs left out",
     "lost_as_failed": "lost runs failed",
