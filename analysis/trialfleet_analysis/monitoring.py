@@ -162,7 +162,7 @@ def bets_of(primary: Primary) -> Bets:
     return Bets.half(primary.effect)
 
 
-def settle(blocks: Sequence[Sequence[StageCounts]], planned: int) -> SettledBlocks:
+def settle_blocks(blocks: Sequence[Sequence[StageCounts]], planned: int) -> SettledBlocks:
     """The stages that the counts of single blocks are settled in. A task that a block no longer counts leaves."""
     names = tuple(dict.fromkeys(one.task for counts in blocks for one in counts))
     place = {name: at for at, name in enumerate(names)}
@@ -195,7 +195,7 @@ def _complete(counts: Sequence[StageCounts]) -> list[StageCounts]:
 
 
 def _anytime_result(primary: Primary, reps: int, blocks: Sequence[Sequence[StageCounts]]) -> AnytimeResult:
-    bets, settled = bets_of(primary), settle(blocks, reps)
+    bets, settled = bets_of(primary), settle_blocks(blocks, reps)
     after = settled.stages.pairs
     evidence, pairs = [bets.log_evidence(one) for one in after], after[-1] if after else ()
     p_value = anytime_p(max(evidence, default=0.0))

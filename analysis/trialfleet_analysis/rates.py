@@ -105,7 +105,7 @@ def compared_tasks(
     return kept, left_out
 
 
-def left_out(compared: ComparedTasks, cells: Sequence[CellCount]) -> tuple[LeftOut, ...]:
+def list_left_out(compared: ComparedTasks, cells: Sequence[CellCount]) -> tuple[LeftOut, ...]:
     """The primary tasks that a comparison is not made of, with the reason."""
     measured = {(cell.task, cell.condition): cell.valid for cell in cells}
     alive = dict.fromkeys(name for (_, name), valid in measured.items() if valid)

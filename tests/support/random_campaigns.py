@@ -127,7 +127,7 @@ _BLANK = made(1, 2)
 def report_of(fixed: Scheme, columns: Columns) -> Report:
     """As `assemble` makes it of a campaign's tables, without what belongs to a store."""
     analysis = analyse(fixed, columns, ran=trials_run(columns, fixed))
-    shown = columns.of_tasks(analysis.compared.among(fixed.tasks))
+    shown = columns.of_tasks(analysis.compared.mask_among(fixed.tasks))
     bounded = dict.fromkeys(fixed.conditions, Bounded(0, None, None))
     bare = replace(
         _BLANK,

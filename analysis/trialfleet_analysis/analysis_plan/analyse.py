@@ -210,7 +210,7 @@ def analyse(
     metrics = measured(contrasts.found, scheme, columns)
     trend = trend_finding(scheme, columns, counts)
     compared = _compared(primary, trend, scheme, counts)
-    shown = columns.of_tasks(compared.among(scheme.tasks))
+    shown = columns.of_tasks(compared.mask_among(scheme.tasks))
     return Analysis(
         compared=compared,
         declared=scheme.declared,
@@ -249,7 +249,7 @@ def _compared(
         return declared.compared
     every = range(len(scheme.conditions))
     alive = [place for place in every if counts.valid[:, place].any()]
-    return counts.compare(scheme, *(alive or every))
+    return counts.compare_conditions(scheme, *(alive or every))
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

@@ -13,7 +13,7 @@ from trialfleet_analysis.analysis_plan.block_outcomes import stages_of_pair
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, TrialsRun, TrialsTaken, rates
 from trialfleet_analysis.analysis_plan.contrast import Contrast, side
 from trialfleet_analysis.analysis_plan.looks import decided_counts
-from trialfleet_analysis.monitoring import bets_of, settle
+from trialfleet_analysis.monitoring import bets_of, settle_blocks
 from trialfleet_analysis.statistics.comparisons import StratifiedTest
 from trialfleet_analysis.statistics.estimates import Interval, rejects
 from trialfleet_analysis.statistics.sequential import (
@@ -78,7 +78,7 @@ def anytime_finding(scheme: Scheme, ran: TrialsRun) -> AnytimeFinding | None:
         return None
     bets, decisions = bets_of(declared), scheme.decisions
     results = [one.result for one in decisions if isinstance(one.result, AnytimeResult)]
-    settled, end = settle([one.stage for one in decisions], scheme.planned_reps), stopped(decisions)
+    settled, end = settle_blocks([one.stage for one in decisions], scheme.planned_reps), stopped(decisions)
     tasks, four = decided_counts(decisions, settled.tasks)
     halted = {task for one in decisions for task in one.halted}
     seen = {one.task for decision in decisions for one in decision.stage}
@@ -100,7 +100,7 @@ def anytime_finding(scheme: Scheme, ran: TrialsRun) -> AnytimeFinding | None:
         broken=settled.broken,
         open_blocks=results[-1].open_blocks if results else 0,
         halted=tuple(sorted(halted)),
-        trials=ran.up_to(decisions[-1].blocks if decisions else 0),
+        trials=ran.count_up_to(decisions[-1].blocks if decisions else 0),
     )
 
 

@@ -135,7 +135,7 @@ class CellCounts:
     valid: Integers
     trials: Integers
 
-    def compare(self, scheme: Scheme, *places: int) -> ComparedTasks:
+    def compare_conditions(self, scheme: Scheme, *places: int) -> ComparedTasks:
         """What a comparison of these conditions, by position, is made of."""
         at = list(places)
         return compare_tasks(scheme.tasks, self.valid[:, at], self.trials[:, at], keep_thin=scheme.keeps_thin)
@@ -144,7 +144,7 @@ class CellCounts:
         """The tasks of a contrast, by position, as far as both of its conditions still have valid trials: records
         of a look may hold others, which were halted or refused since."""
         at = list(scheme.pair(contrast))
-        return contrast.compared.among(scheme.tasks) & np.asarray((self.valid[:, at] > 0).all(axis=1))
+        return contrast.compared.mask_among(scheme.tasks) & np.asarray((self.valid[:, at] > 0).all(axis=1))
 
     def arms(self, a: int, b: int, tasks: Bools) -> FourCounts:
         """Of two conditions, by position, over these tasks."""
@@ -178,7 +178,7 @@ class TrialsRun:
     cost_usd: Floats
     tasks: int
 
-    def up_to(self, blocks: int | None) -> TrialsTaken:
+    def count_up_to(self, blocks: int | None) -> TrialsTaken:
         """Those of the first `blocks` (None: of all)."""
         used = np.ones_like(self.block, dtype=np.bool_) if blocks is None else self.block < blocks
         costs = self.cost_usd[used]

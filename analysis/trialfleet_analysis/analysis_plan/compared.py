@@ -23,13 +23,13 @@ class ComparedTasks:
     thin: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
 
-    def only(self, names: Collection[str]) -> ComparedTasks:
+    def restrict_to(self, names: Collection[str]) -> ComparedTasks:
         """Without the tasks that are not among the `names`: losses have left these thin."""
         gone = tuple(task for task in self.tasks if task not in names)
         kept = tuple(task for task in self.tasks if task in names)
         return ComparedTasks(kept, (*self.thin, *gone), self.empty)
 
-    def among(self, names: Sequence[str]) -> Bools:
+    def mask_among(self, names: Sequence[str]) -> Bools:
         """Which of the `names` it is made of."""
         return mask_of(self.tasks, names)
 

@@ -171,7 +171,7 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
     """Treatment − control over the tasks that they are compared on. P-values are not yet corrected."""
     a, b = scheme.pair(sides)
     compared = pair_tasks(scheme, columns, counts, a, b)
-    tasks = compared.among(scheme.tasks)
+    tasks = compared.mask_among(scheme.tasks)
     four = counts.arms(a, b, tasks)
     rate_a, rate_b = rates(four[0], four[1]), rates(four[2], four[3])
     return Contrast(
@@ -192,12 +192,12 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
 def pair_tasks(scheme: Scheme, columns: Columns, counts: CellCounts, a: int, b: int) -> ComparedTasks:
     """What the comparison of two conditions, by position, is made of. Without a fixed end, the tasks that are bet
     on."""
-    found = counts.compare(scheme, a, b)
+    found = counts.compare_conditions(scheme, a, b)
     if scheme.declared is None or scheme.declared.anytime is None:
         return found
     staying = stages_of_pair(scheme, columns, a, b).tasks
     named = [task for task, stays in zip(scheme.tasks, staying, strict=True) if stays]
-    return found.only(named)
+    return found.restrict_to(named)
 
 
 def _with_thin(
@@ -205,7 +205,7 @@ def _with_thin(
 ) -> WithThinTasks | None:
     if not compared.thin:
         return None
-    every = replace(compared, tasks=(*compared.tasks, *compared.thin)).among(scheme.tasks)
+    every = replace(compared, tasks=(*compared.tasks, *compared.thin)).mask_among(scheme.tasks)
     x_a, n_a, x_b, n_b = counts.arms(a, b, every)
     level = 1 - scheme.alpha
     like = paired_t_on_tasks(rates(x_a, n_a), rates(x_b, n_b), level=level).interval

@@ -45,7 +45,7 @@ def halving_finding(scheme: Scheme, ran: TrialsRun) -> HalvingFinding | None:
         left_out=scheme.left_out,
         alpha=declared.alpha * TREATMENTS,
         each=declared.alpha,
-        trials=ran.up_to(scheme.planned_reps),
+        trials=ran.count_up_to(scheme.planned_reps),
         planned_trials=ran.tasks * len(scheme.conditions) * scheme.planned_reps,
     )
 

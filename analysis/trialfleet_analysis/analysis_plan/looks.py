@@ -102,7 +102,7 @@ def looks_finding(scheme: Scheme, ran: TrialsRun) -> LooksFinding | None:
     stagewise = verdict not in (None, "futility")
     over = seen if stagewise else None
     level = 1 - scheme.alpha
-    taken_up = ran.up_to(None if ended is None else ended.blocks)
+    taken_up = ran.count_up_to(None if ended is None else ended.blocks)
     planned = ran.tasks * len(scheme.conditions) * design.blocks
     return LooksFinding(
         planned=design.looks,

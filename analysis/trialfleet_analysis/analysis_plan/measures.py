@@ -80,7 +80,7 @@ def measured(contrasts: Sequence[Contrast], scheme: Scheme, columns: Columns) ->
     samples = [
         (one, key, of)
         for one in contrasts
-        for within in (columns.of_tasks(one.compared.among(scheme.tasks)),)
+        for within in (columns.of_tasks(one.compared.mask_among(scheme.tasks)),)
         for key in COMPARED
         if (of := sample(within, key, *scheme.pair(one))).values.size
     ]
@@ -303,7 +303,7 @@ def cost_ratios(contrasts: Sequence[Contrast], scheme: Scheme, columns: Columns)
     """Treatment's cost per pass over control's, of contrasts whose trials all have a cost."""
     if "cost_usd" not in columns.measures or not np.isfinite(columns.measures["cost_usd"]).any():
         return ()
-    within = [columns.of_tasks(one.compared.among(scheme.tasks)) for one in contrasts]
+    within = [columns.of_tasks(one.compared.mask_among(scheme.tasks)) for one in contrasts]
     sizes = [int(np.isin(of.condition, scheme.pair(one)).sum()) for one, of in zip(contrasts, within, strict=True)]
     spent = shared_out([(n == 0, size) for n, size in enumerate(sizes)], uses=2)
     return tuple(

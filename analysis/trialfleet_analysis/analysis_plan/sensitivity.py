@@ -211,7 +211,7 @@ def _without(
     a, b = scheme.pair(contrast)
     out = lost & columns.valid
     counts = counted(columns.without(out), scheme)
-    four = counts.arms(a, b, pair_tasks(scheme, columns.without(out), counts, a, b).among(scheme.tasks))
+    four = counts.arms(a, b, pair_tasks(scheme, columns.without(out), counts, a, b).mask_among(scheme.tasks))
     interval: Interval = stratified_miettinen_nurminen(*four, level=1 - scheme.alpha)
     return Sensitivity(
         name=name,

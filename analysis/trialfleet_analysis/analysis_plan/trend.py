@@ -91,8 +91,8 @@ def trend_finding(scheme: Scheme, columns: Columns, counts: CellCounts) -> Trend
     places = [scheme.conditions.index(name) for name in declared.trend]
     told = [n for n, place in enumerate(places) if counts.valid[:, place].any()]
     at, doses = [places[n] for n in told], [declared.doses[n] for n in told]
-    compared = counts.compare(scheme, *at)
-    tasks = compared.among(scheme.tasks)
+    compared = counts.compare_conditions(scheme, *at)
+    tasks = compared.mask_among(scheme.tasks)
     x, n = counts.passes[tasks][:, at], counts.valid[tasks][:, at]
     each = tuple(_doses(declared, scheme, columns, counts, compared))
     test = _test(x, n, doses)
@@ -113,7 +113,7 @@ def trend_finding(scheme: Scheme, columns: Columns, counts: CellCounts) -> Trend
 def _doses(
     declared: TrendPrimary, scheme: Scheme, columns: Columns, counts: CellCounts, compared: ComparedTasks
 ) -> Iterator[TrendDose]:
-    tasks = compared.among(scheme.tasks)
+    tasks = compared.mask_among(scheme.tasks)
     for name, dose in zip(declared.trend, declared.doses, strict=True):
         place = scheme.conditions.index(name)
         x, n = counts.passes[tasks, place], counts.valid[tasks, place]
@@ -153,7 +153,7 @@ def _scenarios(
 
 
 def _kept_test(x: Integers, n: Integers, ended: Integers, scheme: Scheme, doses: list[int]) -> TrendTest:
-    tasks = compare_tasks(scheme.tasks, n, ended).among(scheme.tasks)
+    tasks = compare_tasks(scheme.tasks, n, ended).mask_among(scheme.tasks)
     return _test(x[tasks], n[tasks], doses)
 
 

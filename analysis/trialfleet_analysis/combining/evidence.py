@@ -73,7 +73,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
         frame=found.frame,
         primary=primary,
         tasks=compared.tasks,
-        four=counts.arms(a, b, compared.among(scheme.tasks)),
+        four=counts.arms(a, b, compared.mask_among(scheme.tasks)),
         lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared.tasks),
         verified=found.verified,
         identities=_identities(found),

@@ -30,7 +30,7 @@ from trialfleet_analysis.report.figures import (
     unsigned_points,
 )
 from trialfleet_analysis.report.halving_answer import halving_answer
-from trialfleet_analysis.report.trend_answer import left_out_by_losses, trend_answer
+from trialfleet_analysis.report.trend_answer import name_thin_tasks, trend_answer
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
@@ -183,7 +183,7 @@ def _thin(result: DeclaredResult) -> str:
     thin, every = result.contrast.compared.thin, result.contrast.with_thin
     if not thin:
         return ""
-    left_out = f" {left_out_by_losses(thin)}"
+    left_out = f" {name_thin_tasks(thin)}"
     if every is None or result.looks is not None or result.anytime is not None:
         return f"{left_out}."
     difference = every.these_tasks if result.estimand == "these_tasks" else every.tasks_like_these

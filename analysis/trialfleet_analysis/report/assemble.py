@@ -36,7 +36,7 @@ from trialfleet_analysis.process import (
     uncaused_passes,
     verdict_counts,
 )
-from trialfleet_analysis.rates import bounds, cell_results, condition_results, left_out
+from trialfleet_analysis.rates import bounds, cell_results, condition_results, list_left_out
 from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, RefusedBundle, Report
 from trialfleet_analysis.report.declared_result import decided
@@ -75,7 +75,7 @@ def assemble(
         requested=requested,
         ran=_ran(campaign),
     )
-    compared = analysis.compared.among(scheme.tasks)
+    compared = analysis.compared.mask_among(scheme.tasks)
     columns = every.of_tasks(compared)
     counts = counted(columns, scheme)
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", analysis.compared.tasks))
@@ -94,7 +94,7 @@ def assemble(
         analysis=analysis,
         tasks=tasks,
         compared=analysis.compared.tasks,
-        left_out=left_out(analysis.compared, cells),
+        left_out=list_left_out(analysis.compared, cells),
         conditions=condition_results(
             scheme,
             counts,

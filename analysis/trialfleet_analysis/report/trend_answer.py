@@ -15,7 +15,7 @@ MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
 NAMED = 8  # tasks that a sentence names
 
 
-def left_out_by_losses(thin: Sequence[str]) -> str:
+def name_thin_tasks(thin: Sequence[str]) -> str:
     """The tasks that a comparison leaves out, as a sentence without its end."""
     more = f" and {len(thin) - NAMED:,} more" if len(thin) > NAMED else ""
     return f"Left out, since losses left too few valid trials: {', '.join(thin[:NAMED])}{more}"
@@ -49,7 +49,7 @@ def trend_answer(found: TrendFinding) -> tuple[str, ...]:
 
 def _beside(found: TrendFinding) -> str:
     """Sentences that are added to the decision."""
-    left_out = (f"{left_out_by_losses(found.compared.thin)}.",) if found.compared.thin else ()
+    left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
     lost = sum(one.lost for one in found.doses)
     fragile = () if found.robust else (f"Not robust to the {plural(lost, 'lost first run')}.",)
     return "".join(f" {text}" for text in (*_without_data(found), *left_out, *fragile))
