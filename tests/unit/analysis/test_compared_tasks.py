@@ -177,6 +177,7 @@ def test_lost_runs_that_could_undo_a_trend_are_said() -> None:
     passed[:, 2, 6:] = NAN
     report = dosed(passed)
     trend = report.analysis.trend
+    assert trend is not None
     assert trend.scenarios[0].name == "as_measured"
     assert not trend.robust
     assert "Not robust to the 12 lost first runs." in report.answer[0]

@@ -208,18 +208,13 @@ def at_all_looks(sequence: Sequence[Interval]) -> Interval:
 
 
 def _log_wealth(pairs: Sequence[Pairs], m: float, stakes: Floats, log_weights: Floats) -> float:
-    won, lost, equal, part, room = np.array(
-        [(one.won, one.lost, one.equal, one.part, one.room) for one in pairs]
-    ).T[:, :, None]
+    rows = [(one.won, one.lost, one.equal, one.part, one.room) for one in pairs]
+    won, lost, equal, part, room = (floats(column)[:, None] for column in zip(*rows, strict=True))
     staked = stakes * part * np.minimum(room, np.maximum(1.0, MOST_STAKED / stakes))
 
     def bet(on_each: Floats) -> Floats:
-        each = (
-            special.xlog1py(won, on_each * (1 - m))
-            + special.xlog1py(lost, -on_each * (1 + m))
-            + special.xlog1py(equal, -on_each * m)
-        )
-        return floats(each.sum(axis=0))
+        of_won, of_lost = special.xlog1py(won, on_each * (1 - m)), special.xlog1py(lost, -on_each * (1 + m))
+        return floats(np.sum(of_won + of_lost + special.xlog1py(equal, -on_each * m), axis=0))
 
     up, down = bet(floats(staked / (1 + m))), bet(floats(-staked / (1 - m)))
     return float(special.logsumexp(log_weights + np.logaddexp(up, down) - math.log(2)))
