@@ -95,6 +95,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (commands := sys.modules.get("tests.support.command_forks")) is not None:  # else no test has called one
+        commands.end_forks()
+    gc.collect()
+    gc.freeze()  # else pytest, which looks five times for what was never closed, walks through all of it each time
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter and len(_ran_twice(reporter)) > MOST_RERUN and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

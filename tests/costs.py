@@ -105,6 +105,15 @@ class CostPlugin:
 
 
 def used_core_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """Of this process, of those that it has waited for, and what was added."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    seconds: float = sum(one.ru_utime + one.ru_stime for one in used)
+    return seconds + sum(_added)
+
+
+_added: list[float] = []
+
+
+def add_core_seconds(used: float) -> None:
+    """Of a process that a child of this one has waited for: the system counts it when that child has ended."""
+    _added.append(used)

@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 from pydantic_core import from_json
 
+from trialfleet_analysis.attempt_listing import list_attempts, read_suspects
 from trialfleet_analysis.ledger import (
     NOBODY,
     AttemptRecords,
@@ -22,6 +23,8 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
 from trialfleet_ledger.bundle import REDACTED, BundleError, unpack
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.pulled_copy import omits_bundles
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.records.measurements import Delivery, Metrics
@@ -37,13 +40,16 @@ QUARANTINED = "quarantined: "  # begins the fault that a quarantine record expla
 SCORED = "scored.json"  # the bundle's member with its result
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
+TOGETHER = 4  # bundles that one call examines: a call costs a tenth of what a small bundle does
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was found of one trial's chain and bundle. `fault`: why it cannot be counted; None when it holds.
-    `verified`: its bytes were read and match; False when only its existence was looked up."""
+    `verified`: its bytes were read and match; False when only its existence was looked up, or when it was
+    not `pulled`."""
 
     trial: str
     key: str
@@ -54,54 +60,69 @@ class Evidence:
     warnings: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     run: AttemptRun = NOBODY
+    pulled: bool = True
 
 
 def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, threads: int = 8) -> dict[str, Evidence]:
     """Evidence of every measured trial, by trial id, and of every abandoned one whose chain says otherwise.
 
-    `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. The end
-    of the measuring attempt is always read: the outcome only repeats it, so where they differ, it is wrong.
+    `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. A bundle
+    that was not pulled is not verified, and no fault. The end of the measuring attempt is always read: the outcome
+    only repeats it, so where they differ, it is wrong.
     Attempts that the ledger quarantined stay quarantined, whatever their bundle is now. Of an abandoned trial, the
     whole chain is read: its losses must be those of the outcome, and leave no retry. A trial with a record that
     is not as it was written has a fault.
     """
     reads = check_reads(store, ledger.plan.campaign, ledger.journal)
+    listing = list_attempts(reads)  # before they are read
     ended = _ends(reads, [outcome for outcome in ledger.outcomes if outcome.scored is not None])
     unsound = _unfounded(reads, ledger)
+    read_suspects(reads, listing)
     tampered = by_trial({**ledger.faults, **reads.find_faults()})
-    told = _measured(store, ledger, ended, tampered, verify=verify, threads=threads) | unsound
-    rest = {trial for trial in tampered if trial not in told or trial in ledger.replaced}
-    return told | {o.trial.id: _refused(o, tampered[o.trial.id]) for o in ledger.outcomes if o.trial.id in rest}
+    wanted, refused = _choose(ledger, ended[0], tampered)
+    bundles = _of_bundles(store, reads.campaign, wanted, listing.bundles, verify=verify, threads=threads)
+    found = {trial: replace(evidence, run=ended[1][trial]) for trial, evidence in (refused | bundles).items()}
+    found |= unsound
+    rest = {trial for trial in tampered if trial not in found or trial in ledger.replaced}
+    return found | {o.trial.id: _refused(o, tampered[o.trial.id]) for o in ledger.outcomes if o.trial.id in rest}
 
 
-def _measured(
+def _of_bundles(
     store: Store,
-    ledger: CampaignRecords,
-    ended: tuple[dict[str, End | str], dict[str, AttemptRun]],
-    tampered: Mapping[str, str],
+    campaign: str,
+    wanted: Mapping[str, Outcome],
+    there: Mapping[str, int],
     *,
     verify: bool,
     threads: int,
 ) -> dict[str, Evidence]:
-    measured = [outcome for outcome in ledger.outcomes if outcome.scored is not None]
-    campaign = ledger.plan.campaign
+    """`wanted`: outcomes by the key of their bundle; `there`: bundles that are listed, with their bytes."""
+    absent = wanted.keys() - there.keys()
+    omitted = absent if absent and omits_bundles(store, campaign) else frozenset[str]()
+    rest = {key: outcome for key, outcome in wanted.items() if key not in omitted}
+    found = _verified(store, rest, threads) if verify else _existing(there, rest)
+    return found | {wanted[key].trial.id: replace(_looked_up(wanted[key]), pulled=False) for key in omitted}
+
+
+def _choose(
+    ledger: CampaignRecords, ends: Mapping[str, End | str], tampered: Mapping[str, str]
+) -> tuple[dict[str, Outcome], dict[str, Evidence]]:
+    """Measured outcomes by the key of their bundle, and refusals of those whose records contradict each other."""
     known = {(record.trial, record.attempt): record.reason for record in ledger.quarantine}
-    ends, runs = ended
-    found: dict[str, Evidence] = {}
+    refused: dict[str, Evidence] = {}
     to_read: dict[str, Outcome] = {}
-    for outcome in measured:
+    for outcome in (outcome for outcome in ledger.outcomes if outcome.scored is not None):
         fault = contradiction(outcome, ends[outcome.trial.id]) or tampered.get(outcome.trial.id)
         reason = known.get((outcome.trial.id, outcome.attempts))
         if reason is not None:
-            found[outcome.trial.id] = _refused(outcome, f"{QUARANTINED}{reason}")
+            refused[outcome.trial.id] = _refused(outcome, f"{QUARANTINED}{reason}")
         elif fault is not None:
-            found[outcome.trial.id] = _refused(outcome, fault)
+            refused[outcome.trial.id] = _refused(outcome, fault)
         elif outcome.bundle is None or outcome.bundle_sha256 is None:
-            found[outcome.trial.id] = _refused(outcome, "its outcome names no bundle")
+            refused[outcome.trial.id] = _refused(outcome, "its outcome names no bundle")
         else:
-            to_read[f"{campaign}/{outcome.bundle}"] = outcome
-    read = _verified(store, to_read, threads) if verify else _existing(store, campaign, to_read)
-    return {trial: replace(evidence, run=runs[trial]) for trial, evidence in (found | read).items()}
+            to_read[f"{ledger.plan.campaign}/{outcome.bundle}"] = outcome
+    return to_read, refused
 
 
 def contradiction(outcome: Outcome, ended: End | str) -> str | None:
@@ -118,7 +139,7 @@ def contradiction(outcome: Outcome, ended: End | str) -> str | None:
     if ended.bundle != outcome.bundle_sha256:
         return "its outcome names another bundle than its end.json"
     if len(outcome.losses) != outcome.attempts - 1:
-        return f"its outcome tells of {len(outcome.losses)} losses before attempt {outcome.attempts}"
+        return f"its outcome tells of {plural(len(outcome.losses), 'loss')} before attempt {outcome.attempts}"
     return None
 
 
@@ -203,13 +224,17 @@ def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict
         except UnsoundError as error:
             return error.evidence
 
+    def examine_some(pairs: Sequence[tuple[str, bytes | None]]) -> list[Evidence]:
+        return [examine_one(pair) for pair in pairs]
+
     def fetched(batch: Sequence[str]) -> list[tuple[str, bytes | None]]:
         return list(store.get_many(batch))
 
     found: dict[str, Evidence] = {}
     with open_pool(threads) as pool, open_pool(1) as fetcher:
-        for coming in one_ahead(fetcher.submit(fetched, batch) for batch in _batches(list(wanted))):
-            found |= {evidence.trial: evidence for evidence in pool.map(examine_one, coming.result())}
+        for coming in one_ahead(fetcher.submit(fetched, batch) for batch in _parts(list(wanted), BATCH)):
+            for some in pool.map(examine_some, _parts(coming.result(), TOGETHER)):
+                found |= {evidence.trial: evidence for evidence in some}
     return found
 
 
@@ -293,11 +318,10 @@ def _verdict(outcome: Outcome) -> str:
     return "nothing" if outcome.scored is None else outcome.scored.verdict
 
 
-def _existing(store: Store, campaign: str, wanted: Mapping[str, Outcome]) -> dict[str, Evidence]:
-    sizes = {entry.key: entry.size for entry in store.list(keys.attempts(campaign))} if wanted else {}
+def _existing(there: Mapping[str, int], wanted: Mapping[str, Outcome]) -> dict[str, Evidence]:
     return {
         outcome.trial.id: _looked_up(outcome)
-        if sizes.get(key, 0) > 0
+        if there.get(key, 0) > 0
         else _refused(outcome, "its bundle is missing or empty")
         for key, outcome in wanted.items()
     }
@@ -311,5 +335,5 @@ def _refused(outcome: Outcome, fault: str) -> Evidence:
     return Evidence(outcome.trial.id, outcome.bundle or "", outcome.bundle_sha256, verified=False, fault=fault)
 
 
-def _batches(keys: Sequence[str]) -> list[Sequence[str]]:
-    return [keys[start : start + BATCH] for start in range(0, len(keys), BATCH)]
+def _parts(whole: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [whole[start : start + size] for start in range(0, len(whole), size)]

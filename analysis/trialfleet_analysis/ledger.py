@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
@@ -29,10 +29,11 @@ from trialfleet_ledger.stored_journal import (
     check_reads,
     describe_fault,
     of_campaign,
+    read_begun,
     read_journal,
+    stand_in_outcomes,
 )
 from trialfleet_ledger.stored_records import parse_record, parse_with_bytes, read_listed
-from trialfleet_ledger.trial_order import trials
 
 R = TypeVar("R", bound=Record)
 _LATEST = 253_402_300_799  # the last second of 9999, where calendars of several readers end
@@ -93,6 +94,16 @@ class Frame:
     def tampered(self) -> tuple[str, ...]:
         """What is wrong with records that are not of one trial."""
         return of_campaign(self.faults)
+
+    @property
+    def way_on(self) -> str:
+        """What runs the trials that are missing."""
+        if self.cancel is not None:
+            return "it was cancelled, and nothing more starts"
+        if stopped(self.decisions) is not None:
+            return "a declared look has ended it, and nothing more starts"
+        option = " --wall-clock SECONDS" if self.out_of_time else " --lift" if self.halts else ""
+        return f"`trialfleet resume{option}` runs what is missing"
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -188,11 +199,14 @@ def read_ledger(store: Store, campaign: str, journal: StoredJournal | None = Non
     reads = check_reads(store, campaign, frame.journal)
     stored, faults = _outcomes(reads, frame)
     finished = len(stored) >= frame.planned
+    if not finished:
+        read_begun(reads, frame.journal, {outcome.trial.id for outcome in stored})
     lost = tuple(_lost(reads, stored, unfinished=not finished))
     faults |= reads.find_faults()
-    if not frame.journal.plans and not frame.journal.faults and any(outcome.plan for outcome in stored):
+    if frame.journal.plan is None and not frame.journal.faults and any(outcome.plan for outcome in stored):
         faults |= describe_fault(keys.numbered(campaign, "journal", 1), "deleted")
-    instead = _in_place_of(frame, by_trial(faults).keys() - {outcome.trial.id for outcome in stored})
+    missing = by_trial(faults).keys() - {outcome.trial.id for outcome in stored}
+    instead = stand_in_outcomes(frame.plan, frame.reps, missing)
     outcomes = sorted((*stored, *instead), key=lambda outcome: (outcome.trial.block, outcome.trial.position))
     few = few_of(replace(frame, faults={**frame.faults, **faults}))
     replaced = frozenset(outcome.trial.id for outcome in instead)
@@ -204,8 +218,10 @@ def few_of(frame: Frame) -> dict[str, Any]:
     return {field.name: getattr(frame, field.name) for field in fields(Frame)}
 
 
-def record_look(store: Store, frame: Frame, *, terminal: int, complete_blocks: int, at: float, by: str) -> Look:
-    """Write that results were seen before the campaign's end. Seeing the same results again is no new look."""
+def record_look(
+    store: Store, frame: Frame, *, terminal: int, complete_blocks: int, at: float, by: str
+) -> Look | None:
+    """Write that results were seen, if that was before the campaign's end (`Directives.look`)."""
     return Ledger(store, frame.plan.campaign, clock=lambda: at).directives.look(
         planned=frame.planned, terminal=terminal, complete_blocks=complete_blocks, by=by, known=frame.looks
     )
@@ -234,13 +250,6 @@ def _outcomes(reads: CheckedReads, frame: Frame) -> tuple[list[Outcome], dict[st
         if outcome.plan not in (None, frame.plan_sha256):
             faults[name] = f"{keys.PLAN} is not the plan that {name} names"
     return list(found.values()), faults
-
-
-def _in_place_of(frame: Frame, missing: Collection[str]) -> tuple[Outcome, ...]:
-    """Outcomes of planned trials that say nothing."""
-    lost = LossClass.QUARANTINED
-    wanted = (trial for trial in (trials(frame.plan, frame.reps) if missing else ()) if trial.id in missing)
-    return tuple(Outcome(trial=one.record(), attempts=1, abandoned=lost, losses=(lost,)) for one in wanted)
 
 
 def _lost(reads: CheckedReads, outcomes: Sequence[Outcome], *, unfinished: bool) -> Iterator[LostAttempt]:

@@ -128,6 +128,12 @@ def futility_of(primary: Primary) -> Futility | None:
     return Futility(rule.predictive, rule.conditional, primary.effect, rule.side)
 
 
+def drop_block_of(primary: Primary) -> int:
+    """The block after which saturated tasks are left out; 0: none is."""
+    rule = primary.stop
+    return 0 if rule is None or isinstance(rule, AnytimeRule) else rule.drop_saturated
+
+
 def stages_of(design: SequentialDesign, decisions: Sequence[Decision]) -> list[SequentialStage]:
     """What each look that was taken counted."""
     return [stage_of(design, decisions[:taken], one.stage) for taken, one in enumerate(decisions)]

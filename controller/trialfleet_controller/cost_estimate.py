@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trialfleet_ledger.blocks import CellName, PlannedReps
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.untrusted import finite
 
 Costs = Mapping[CellName, Sequence[float]]  # (task, condition) -> US dollars of each measured trial
@@ -22,8 +23,15 @@ class CostEstimate:
     cells: int
 
     def text(self, planned_cells: int) -> str:
-        own = "" if self.cells == planned_cells else f", {self.cells} of {planned_cells} cells measured themselves"
-        return f"about {self.usd:.2f} USD, from {self.trials} measured trials{own}; lost attempts are not counted"
+        own = (
+            ""
+            if self.cells == planned_cells
+            else f", {self.cells} of {plural(planned_cells, 'cell')} measured themselves"
+        )
+        return (
+            f"about {self.usd:.2f} USD, from {plural(self.trials, 'measured trial')}{own}; "
+            "lost attempts are not counted"
+        )
 
 
 def costs(outcomes: Iterable[Mapping[str, Any]]) -> dict[CellName, list[float]]:

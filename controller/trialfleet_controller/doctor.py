@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_ledger.campaign_spec import LimitSpec
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.treatments import distinct
 from trialfleet_repository.cache import cache_root
@@ -218,7 +219,7 @@ def _fits(campaign: CampaignReference) -> Iterator[DoctorCheck]:
     except OperatorError as error:
         yield DoctorCheck("size", "missing", error.message, error.hint)
         return
-    yield DoctorCheck("size", "ok", f"{count} trials at a time")
+    yield DoctorCheck("size", "ok", f"{plural(count, 'trial')} at a time")
     yield campaign_check(limits.frozen(), count)
 
 
@@ -259,7 +260,7 @@ def attempts_fit(free: int | None, limit: int, slots: int, *, campaign: bool) ->
         fix = f"free some, lower limits.disk, or {variable}"
         return DoctorCheck(name, "missing" if campaign else "warning", f"{found}; {asked}", fix)
     if free < slots * limit:
-        found = f"{found}; {slots} trials at a time may use {gib(slots * limit)} (limits.disk)"
+        found = f"{found}; {plural(slots, 'trial')} at a time may use {gib(slots * limit)} (limits.disk)"
         return DoctorCheck(name, "warning", found, "free some, or lower limits.parallel or limits.disk")
     return DoctorCheck(name, "ok", found)
 

@@ -18,6 +18,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.owned_folder import OwnedFolder, find_folder
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.stored_records import parse_record
@@ -42,7 +43,7 @@ def remove_dead_attempts() -> str:
     except OperatorError as error:
         return f"nothing removed: {error}"
     removed = [] if folder is None else sweep(folder)
-    return f"{len(removed)} folders of dead processes removed from {scratch_folder()}"
+    return f"{plural(len(removed), 'folder')} of dead processes removed from {scratch_folder()}"
 
 
 def remove_dead_ray_folders() -> Iterator[str]:
@@ -61,7 +62,7 @@ def remove_dead_ray_folders() -> Iterator[str]:
             removed += 1
         except OperatorError as error:
             yield f"nothing removed: {error}"
-    yield f"{removed} folders of dead sessions removed"
+    yield f"{plural(removed, 'folder')} of dead sessions removed"
 
 
 def remove_unused_targets() -> str:

@@ -23,6 +23,7 @@ _EMPTY_TREES = {
 }
 _TRACKING = re.compile(r"(branch|remote)\.(.+)\.(remote|merge|fetch)", re.DOTALL)  # what `@{upstream}` needs
 _PARTIAL = re.compile(r"remote\..*\.promisor|extensions\.partialclone", re.DOTALL)
+_REMOTE_URL = re.compile(r"remote\..*\.url", re.DOTALL)
 _PSEUDO_REFERENCES = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD")
 _YES = {"", "true", "yes", "on", "1"}
 
@@ -33,12 +34,14 @@ Configuration = list[tuple[str, str]]
 class GitRepository:
     """A repository of somebody else. `git_dir`: a view of it, which is there until this process ends; git is given
     no other folder of that repository. `place`: where it really lies. `work_tree`: the root of the checked-out
-    files, None if bare. `is_partial`: objects may be missing on purpose (`git clone --filter`)."""
+    files, None if bare. `is_partial`: objects may be missing on purpose (`git clone --filter`). `remote_urls`: of
+    its remotes."""
 
     git_dir: Path
     place: RepositoryPlace
     work_tree: Path | None
     is_partial: bool
+    remote_urls: tuple[str, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -107,7 +110,8 @@ def _make_view(folder: Path, place: RepositoryPlace, head: bytes, config: Config
         (folder / name).symlink_to(target)
     is_bare = place.git_dir == place.common_dir and values.get("core.bare", "false").lower() in _YES
     is_partial = any(_PARTIAL.fullmatch(name) for name in values)
-    return GitRepository(folder, place, None if is_bare else place.work_tree, is_partial)
+    urls = tuple(value for name, value in config if _REMOTE_URL.fullmatch(name))
+    return GitRepository(folder, place, None if is_bare else place.work_tree, is_partial, urls)
 
 
 def _links(place: RepositoryPlace, values: dict[str, str]) -> Iterator[tuple[str, Path]]:

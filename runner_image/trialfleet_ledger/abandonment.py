@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.lifecycle import AttemptLost, IllegalTransition, Placed, TrialProgress, advance
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
@@ -28,7 +29,10 @@ def unfounded(outcome: Outcome, chain: Sequence[Link], retries: RetrySpec, *, fo
     the outcome counts; `followed`: there is an intent of one more."""
     losses = outcome.losses
     if not losses or not len(losses) == outcome.attempts == len(chain):
-        return f"its outcome says abandoned, with {len(losses)} losses in {outcome.attempts} attempts"
+        return (
+            f"its outcome says abandoned, with {plural(len(losses), 'loss')} in "
+            f"{plural(outcome.attempts, 'attempt')}"
+        )
     for number, (link, told) in enumerate(zip(chain, losses, strict=True), start=1):
         fault = _contradiction(outcome.trial.id, number, link, told)
         if fault is not None:
@@ -36,7 +40,7 @@ def unfounded(outcome: Outcome, chain: Sequence[Link], retries: RetrySpec, *, fo
     if outcome.abandoned is not losses[-1]:
         return f"its outcome says abandoned by {outcome.abandoned}, but the last loss is {losses[-1]}"
     if followed:
-        return f"its outcome says abandoned after {outcome.attempts} attempts, but another was begun"
+        return f"its outcome says abandoned after {plural(outcome.attempts, 'attempt')}, but another was begun"
     stages = [stage(link.end, score_only=link.score_only, patched=link.patched) for link in chain]
     return _against_the_budgets(losses, stages, retries)
 

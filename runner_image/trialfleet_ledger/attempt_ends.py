@@ -20,6 +20,7 @@ class EndEvent(StrEnum):
     PREEMPTED = "preempted, evicted through the API, drained"
     NODE_GONE = "node gone, not ready or shutting down"
     NODE_PRESSURE = "node short of memory, disk, inodes or process ids; evicted by the kubelet"
+    MACHINE_MEMORY = "the kernel kills the program for memory that its machine lacks"
     OVER_LIMIT = "evicted for more than its own limit"
     TESTS_DIED = "the tests' container dies, or is evicted for more than its limit"
     HOST_FULL = "disk or inodes of the host are full"
@@ -47,6 +48,7 @@ END_RULES: dict[EndEvent, EndRule] = {
     EndEvent.PREEMPTED: EndRule("API server", LossClass.EVICTED),
     EndEvent.NODE_GONE: EndRule("API server", LossClass.NODE_LOST),
     EndEvent.NODE_PRESSURE: EndRule("kubelet and the runner's samples", LossClass.OVERUSE, within_limits=True),
+    EndEvent.MACHINE_MEMORY: EndRule("the program's cgroup", LossClass.OVERUSE, within_limits=True),
     EndEvent.OVER_LIMIT: EndRule("kubelet", LossClass.OVERUSE, within_limits=True),
     EndEvent.TESTS_DIED: EndRule("kubelet or supervisor", LossClass.SCORING, within_limits=True),
     EndEvent.HOST_FULL: EndRule("file system, measured by the runner", LossClass.HOST_FULL, within_limits=True),

@@ -73,9 +73,13 @@ class Directives:
         complete_blocks: int,
         by: str,
         known: Sequence[Look] | None = None,
-    ) -> Look:
-        """Record that somebody saw results before all were in. Seeing the numbers of the newest look again is the
-        same look. `known`: the looks that the caller had read when it saw the results; None: the store's."""
+    ) -> Look | None:
+        """Record that somebody saw results before all were in: what shows outcomes calls this, and here alone it
+        is decided whether that was a look. Seeing the numbers of the newest look again is the same look; seeing
+        those of a campaign that has ended, or of which no trial has, is none. `known`: the looks that the caller
+        had read when it saw the results; None: the store's."""
+        if not 0 < terminal < planned:
+            return None
         newest = (self.looks() if known is None else known)[-1:]
         if [(look.terminal, look.complete_blocks) for look in newest] == [(terminal, complete_blocks)]:
             return newest[0]

@@ -11,6 +11,7 @@ from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, Fil
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.halving import TREATMENTS, halving_block
 from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.quantities import Cores, Disk, Memory, RunnerMemory
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds, Seed, Whole
@@ -374,7 +375,8 @@ class CampaignSpec(Frozen):
         last = primary.stop and primary.stop.blocks(self.reps)[-1]
         if last is not None and last != self.reps:
             raise FieldError(
-                f"primary: stop: the last look is after block {last}, and the campaign has {self.reps} reps",
+                f"primary: stop: the last look is after block {last}, and the campaign "
+                f"has {plural(self.reps, 'rep')}",
                 hint=f"end looks with {self.reps}: the last look is the campaign's end",
             )
         if isinstance(primary.stop, StopRule):
@@ -397,7 +399,7 @@ class CampaignSpec(Frozen):
         self._at_a_look("reestimate: after", asked.after, rule)
         if asked.cap < self.reps:
             raise FieldError(
-                f"primary: stop: reestimate: cap: {asked.cap} is below the campaign's {self.reps} reps",
+                f"primary: stop: reestimate: cap: {asked.cap} is below the campaign's {plural(self.reps, 'rep')}",
                 hint=f"write {self.reps} or more: the most reps that the campaign may get",
             )
 

@@ -112,6 +112,11 @@ def trial_of(name: str) -> str | None:
     return None if match is None else match[1] or match[2]
 
 
+def pulled(campaign: str) -> str:
+    """What a copy lacks; a campaign's own store has no such key."""
+    return f"{campaign}/pulled.json"
+
+
 def cancel(campaign: str, *, now: bool = False) -> str:
     """`cancel.json`. `--now` has another key, so that it can follow a cancellation that lets attempts finish."""
     return f"{campaign}/cancel-now.json" if now else f"{campaign}/cancel.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -11,13 +11,24 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.journal import list_entries
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.journal import JournalEntry
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.store.observed import ObservedReads
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, require_digest, settle_value
 from trialfleet_ledger.stored_records import parse_record
 from trialfleet_ledger.thread_pools import open_pool
+from trialfleet_ledger.trial_order import trials
 
+RESTORE = "restore what was written, from a copy or from the store's versions"
+GIVE_UP = (
+    f"{RESTORE}; nothing starts until then. If nothing can be restored, run a campaign of another name: the "
+    "report of this one stays"
+)
 THREADS = 16  # that read again what differs
 MOST_NAMED = 100  # entries that are absent
 
@@ -25,17 +36,22 @@ MOST_NAMED = 100  # entries that are absent
 @dataclass(frozen=True)
 class StoredJournal:
     """`records`: name (key below the campaign) -> SHA-256 of the bytes that were written; `faults`: name of an
-    entry that was changed or deleted -> one sentence; `plans`: the plans that the entries name; `absent`: the
-    version of trialfleet that drives the campaign keeps no journal."""
+    entry that was changed or deleted -> one sentence; `plan`: the plan that the first entry names, whatever
+    later ones do, which may be of a time when it was edited; `absent`: the version of trialfleet that drives the
+    campaign keeps no journal."""
 
     records: Mapping[str, str] = field(default_factory=dict[str, str])
     faults: Mapping[str, str] = field(default_factory=dict[str, str])
-    plans: frozenset[str] = frozenset()
+    plan: str | None = None
     absent: bool = False
 
     def of_other_plan(self, plan_sha256: str) -> dict[str, str]:
-        """The fault of the plan, if entries name another. `plan_sha256`: of the bytes of `campaign.json`."""
-        return {} if self.plans <= {plan_sha256} else describe_fault(f"/{keys.PLAN}", "changed")
+        """The fault of the plan, if the journal names another. `plan_sha256`: of the bytes of `campaign.json`."""
+        return {} if self.plan in (None, plan_sha256) else describe_fault(f"/{keys.PLAN}", "changed")
+
+    def refusal(self, plan_sha256: str) -> dict[str, str]:
+        """Faults for which nothing starts: which trials have run, and under which plan, is not known."""
+        return {**self.faults, **self.of_other_plan(plan_sha256)}
 
     def names_below(self, folder: str) -> dict[str, str]:
         """Records of trials in this folder, by name: the trial."""
@@ -54,7 +70,7 @@ def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S
     wanted = [keys.numbered(campaign, "journal", n) for n in sorted({*listed, *unlisted})]
     values = dict(store.get_many(wanted))
     records: dict[str, str] = {}
-    plans: set[str] = set()
+    plan: str | None = None
     for key in wanted:
         try:
             entry = parse_record(store, key, values.get(key), JournalEntry, listed=True, over_s=over_s)
@@ -66,9 +82,9 @@ def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S
             continue
         for name, digest in entry.records.items():
             records.setdefault(name, digest)
-        plans |= set() if entry.plan is None else {entry.plan}
+        plan = plan or entry.plan
     absent = epoch is not None and epoch.plan is None and not wanted
-    return StoredJournal(records, faults, frozenset(plans), absent=absent)
+    return StoredJournal(records, faults, plan, absent=absent)
 
 
 def _newest_epoch(store: Store, campaign: str, faults: dict[str, str], *, over_s: float) -> Epoch | None:
@@ -84,33 +100,16 @@ def _newest_epoch(store: Store, campaign: str, faults: dict[str, str], *, over_s
 
 
 @dataclass(frozen=True)
-class CheckedReads:
-    """A campaign's store, read through: remembers what differs from what was written. It only reads."""
+class CheckedReads(ObservedReads):
+    """Remembers what differs from what was written. `written`: key -> SHA-256; `read`: the same of what was read
+    last, None: nothing was there."""
 
-    store: Store
-    campaign: str
-    written: dict[str, str]  # key -> SHA-256
+    written: dict[str, str]
     read: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
 
-    @property
-    def url(self) -> str:
-        return self.store.url
-
-    def now(self) -> float:
-        return self.store.now()
-
-    def get(self, key: str) -> bytes | None:
-        raw = self.store.get(key)
-        self._remember(key, raw)
-        return raw
-
-    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-        for key, raw in self.store.get_many(keys):
-            self._remember(key, raw)
-            yield key, raw
-
-    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
-        yield from self.store.reread(key, over_s)
+    def remember(self, key: str, raw: bytes | None) -> None:
+        if key.endswith(".json"):
+            self.read[key] = None if raw is None else sha256(raw)
 
     def list(self, prefix: str) -> Iterator[ListedKey]:
         seen: set[str] = set()
@@ -149,29 +148,57 @@ class CheckedReads:
             return describe_fault(key, "deleted" if error.value is None else "changed")
         return {}
 
-    def _remember(self, key: str, raw: bytes | None) -> None:
-        if key.endswith(".json"):
-            self.read[key] = None if raw is None else sha256(raw)
-
 
 def check_reads(store: Store, campaign: str, journal: StoredJournal) -> CheckedReads:
     """`store`, with what the journal says of its records."""
     return CheckedReads(store, campaign, {f"{campaign}/{name}": one for name, one in journal.records.items()})
 
 
+def read_begun(reads: CheckedReads, journal: StoredJournal, done: Container[str]) -> None:
+    """Read what the journal names of the attempts at trials that are not `done`: those with an outcome."""
+    begun = [name for name, trial in journal.names_below("attempts/").items() if trial not in done]
+    for _ in reads.get_many([f"{reads.campaign}/{name}" for name in begun]):
+        pass
+
+
+def stand_in_outcome(trial: Trial) -> Outcome:
+    """In place of a trial without an outcome whose records were changed or deleted: it is missing data."""
+    lost = LossClass.QUARANTINED
+    return Outcome(trial=trial, attempts=1, abandoned=lost, losses=(lost,))
+
+
+def stand_in_outcomes(plan: Plan, reps: int, missing: Collection[str]) -> list[Outcome]:
+    """Of the planned trials among `missing`, by their ids."""
+    planned = trials(plan, reps) if missing else ()
+    return [stand_in_outcome(one.record()) for one in planned if one.id in missing]
+
+
 def by_trial(faults: Mapping[str, str]) -> dict[str, str]:
     """Trial -> the sentence about one of its records, its outcome before those of its attempts."""
-    trials: dict[str, str] = {}
+    found: dict[str, str] = {}
     for name, fault in sorted(faults.items(), reverse=True):
         trial = keys.trial_of(name)
         if trial is not None:
-            trials.setdefault(trial, fault)
-    return trials
+            found.setdefault(trial, fault)
+    return found
 
 
 def of_campaign(faults: Mapping[str, str]) -> tuple[str, ...]:
     """The sentences about records that are not of one trial."""
     return tuple(fault for name, fault in sorted(faults.items()) if keys.trial_of(name) is None)
+
+
+_ABSENT = ("deleted after it was written", "is missing", "is missing or empty", "has no end.json")
+
+
+def explain_absence(faults: Iterable[str]) -> str:
+    """For a message that names these faults: where absent records may come from. Empty: none is absent."""
+    if not any(fault.endswith(_ABSENT) for fault in faults):
+        return ""
+    return (
+        " A copy that was made while the campaign ran, or that was not finished, looks like this, too: "
+        "`trialfleet pull` makes a consistent one."
+    )
 
 
 def describe_fault(key: str, what: str) -> dict[str, str]:

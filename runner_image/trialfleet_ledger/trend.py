@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.base import Count, Frozen, Name
 
 FEWEST, MOST_STEPS = 3, 1000
@@ -60,7 +61,7 @@ class TrendPrimary(Frozen):
             raise FieldError("primary: trend names a condition twice", hint="name each condition once")
         if len(self.doses) != len(self.trend):
             raise FieldError(
-                f"primary: {len(self.trend)} conditions in trend, and {len(self.doses)} doses",
+                f"primary: {plural(len(self.trend), 'condition')} in trend, and {len(self.doses)} doses",
                 hint="write a dose for each condition, in the same order: doses: [0, 1, 2]",
             )
         if any(b <= a for a, b in pairwise(self.doses)):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Cell, Plan, PlannedAgent
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.trial import Trial
 
 MOST_TRIALS = 1_000_000
@@ -48,10 +49,11 @@ def check_size(tasks: int, conditions: int, reps: int, *, where: str) -> None:
     planned = tasks * conditions * reps
     if planned > MOST_TRIALS:
         raise OperatorError(
-            f"{tasks} tasks × {conditions} conditions × {reps} reps are {planned:,} trials, and a campaign has at "
+            f"{tasks} tasks × {conditions} conditions × {plural(reps, 'rep')} are "
+            f"{plural(planned, 'trial')}, and a campaign has at "
             f"most {MOST_TRIALS:,}",
             where=where,
-            hint=f"at most {MOST_TRIALS // (tasks * conditions):,} reps of these, or several campaigns",
+            hint=f"at most {plural(MOST_TRIALS // (tasks * conditions), 'rep')} of these, or several campaigns",
         )
 
 

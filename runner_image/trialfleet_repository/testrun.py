@@ -18,6 +18,7 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.python_environment import lay_metadata, python_path
 from trialfleet_repository.environments.tool_environment import filled, furnish, furnishings, variables_of
+from trialfleet_repository.languages.python.settings_record import PLUGIN, SettingsRecord, read_settings_record
 from trialfleet_repository.languages.run_files import RunFiles
 from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results import junit
@@ -34,6 +35,7 @@ HOME = "/home/agent"
 REPORT = "junit.xml"  # in HOME
 _GUARD = Path(__file__).with_name("import_guard.py")
 _GUARD_INSIDE = "/run/trialfleet/guard"
+_PLUGIN_NAME, _PLUGIN_INSIDE = "trialfleet_pytest", "/run/trialfleet/pytest"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Suite:
 @dataclass(frozen=True)
 class TestRun:
     """`cases` is None when no results were written or they could not be read (`unreadable` says why).
-    `left_out`: bytes that `output` lacks, which is the end of either stream."""
+    `left_out`: bytes that `output` lacks, which is the end of either stream. `settings`: of pytest's project."""
 
     __test__ = False  # pytest takes it for a test class otherwise
 
@@ -71,6 +73,7 @@ class TestRun:
     unreadable: str | None = None
     left_out: int = 0
     format: ResultFormat = "pytest"
+    settings: SettingsRecord = field(default_factory=SettingsRecord)
 
     def results(self, ids: Iterable[str]) -> tuple[TestResult, ...]:
         """The outcome of every id; all missing when there are no results."""
@@ -225,7 +228,7 @@ def run_tests(
     lay_metadata(suite.metadata, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
-    guard = _guard(scratch / "guard", guarded, seen[workspace], sandbox) if guarded else None
+    added = _module_folders(suite, scratch, guarded, seen[workspace], sandbox)
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     wanted = suite.call.selected(tests, workspace)
     if not wanted:
@@ -234,18 +237,21 @@ def run_tests(
     words = suite.call.argv((*wanted, *extra), report, environment, programs, workspace)
     if not _found(words[0], workspace / suite.directory):
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
+    env = variables(
+        replace(suite, pythonpath=(*(mount.target for mount in added), *suite.pythonpath)),
+        environment=environment,
+        home=seen[home],
+        workspace=seen[workspace],
+        seed=seed,
+    )
+    if suite.results == "pytest":
+        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p {_PLUGIN_NAME} -o log_cli=false".strip()
     ended = sandbox.run(
         Job(
             argv=(*wrapper(seen[home]), *suite.call.there(words)),
-            env=variables(
-                replace(suite, pythonpath=(*([guard.target] if guard else ()), *suite.pythonpath)),
-                environment=seen[suite.environment],
-                home=seen[home],
-                workspace=seen[workspace],
-                seed=seed,
-            ),
+            env=env,
             cwd=seen[workspace],
-            mounts=(*mounts, *([guard] if guard else ())),
+            mounts=(*mounts, *added),
             stdout=record / "stdout",
             stderr=record / "stderr",
             timeout_s=suite.timeout_s,
@@ -257,7 +263,8 @@ def run_tests(
         )
     )
     files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
-    return _read_run(ended, files, suite.results)
+    run = _read_run(ended, files, suite.results)
+    return replace(run, settings=read_settings_record(home)) if suite.results == "pytest" else run
 
 
 def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
@@ -273,6 +280,15 @@ def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
     return TestRun(ended, output, cases, unreadable, left_out, results)
 
 
+def _module_folders(
+    suite: Suite, scratch: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox
+) -> tuple[Mount, ...]:
+    """Folders of ours whose modules come before all others."""
+    guard = (_guard(scratch / "guard", guarded, workspace, sandbox),) if guarded else ()
+    plugin = (_plugin(scratch / "pytest", sandbox),) if suite.results == "pytest" else ()
+    return (*guard, *plugin)
+
+
 def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:
     """A folder for `import_guard.py`, whose name there has every interpreter run it first."""
     remove(folder)
@@ -281,6 +297,14 @@ def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbo
     (folder / "workspace").write_text(workspace)
     (folder / "added").write_text("".join(f"{workspace}/{path}\n" for path in guarded))
     return placed(sandbox, folder, _GUARD_INSIDE)
+
+
+def _plugin(folder: Path, sandbox: Sandbox) -> Mount:
+    """A folder for `pytest_settings.py`, under the name that pytest loads it by."""
+    remove(folder)
+    folder.mkdir(mode=0o755)
+    shutil.copyfile(PLUGIN, folder / f"{_PLUGIN_NAME}.py")
+    return placed(sandbox, folder, _PLUGIN_INSIDE)
 
 
 def _found(program: str, folder: Path) -> bool:

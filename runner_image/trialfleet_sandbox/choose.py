@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_sandbox.protocol import Sandbox
+
+if TYPE_CHECKING:
+    from trialfleet_sandbox.memory_group import NoMemoryGroup
 
 NAMES = ("bubblewrap", "uid", "subreaper")
 NO_FILTER = (
@@ -61,24 +64,47 @@ class EnforcementLine:
 
 def enforcement_report(sandbox: Sandbox, *, root: bool) -> tuple[EnforcementLine, ...]:
     """What holds in this sandbox. `root`: whether it is started by root, who sees every process."""
-    in_files = "" if sandbox.capabilities.maps_paths else ", files in the machine's /tmp and /dev/shm"
-    hidden = "" if root else ", memory files of processes that hide from other processes of their user"
     mapped = "" if root else ", files without a name that a program has only mapped, or hides with itself"
-    folders = ", /tmp and /dev/shm" if sandbox.capabilities.maps_paths else ""
     return (
         _call_line(sandbox),
-        EnforcementLine(
-            "memory limit",
-            f"samples the memory of all processes, memory files{folders}; makes no cgroup",
-            f"memory of the kernel (full pipes, sockets), memory files on their way in a socket{in_files}{hidden}",
-            None if root else "run trialfleet in a container or a systemd scope with its own limit of memory",
-        ),
+        _memory_line(sandbox, root=root),
         EnforcementLine(
             "disk limit",
             "samples folders and open files without a name, in bytes and inodes; makes no file system",
             f"files that are on their way in a socket{mapped}",
             None if root else "set $TRIALFLEET_SCRATCH to a folder of a file system that holds nothing else",
         ),
+    )
+
+
+def _memory_line(sandbox: Sandbox, *, root: bool) -> EnforcementLine:
+    from trialfleet_sandbox.memory_group import NoMemoryGroup, probe_group
+
+    try:
+        holds = f"a cgroup (version {probe_group()}) for each program"
+    except NoMemoryGroup as error:
+        return _sampled_memory_line(sandbox, error, root=root)
+    confined = sandbox.capabilities.maps_paths or sandbox.capabilities.other_uid
+    left = None if confined else "memory of the kernel, for a program that leaves its cgroup; the rest is sampled"
+    return EnforcementLine("memory limit", holds, left, None)
+
+
+def _sampled_memory_line(sandbox: Sandbox, why: NoMemoryGroup, *, root: bool) -> EnforcementLine:
+    from trialfleet_sandbox.memory_watch import has_proportional_sizes
+
+    in_files = "" if sandbox.capabilities.maps_paths else ", files in the machine's /tmp and /dev/shm"
+    hidden = "" if root else ", memory files of processes that hide from other processes of their user"
+    folders = ", /tmp and /dev/shm" if sandbox.capabilities.maps_paths else ""
+    shared = (
+        "" if has_proportional_sizes() else ". What processes share counts for each, as this kernel says no more"
+    )
+    scope = f"systemd-run {'' if root else '--user '}--scope -p Delegate=yes trialfleet run …"
+    other = None if root else "run trialfleet in a container or a systemd scope with its own limit of memory"
+    return EnforcementLine(
+        "memory limit",
+        f"samples the memory of all processes, memory files{folders}; makes no cgroup: {why}{shared}",
+        f"memory of the kernel (full pipes, sockets), memory files on their way in a socket{in_files}{hidden}",
+        scope if why.can_delegate else other,
     )
 
 

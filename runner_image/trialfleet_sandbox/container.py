@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trialfleet_sandbox.drive import Descriptors, Ended, Hold, Outer, drive, stdin_of
+from trialfleet_sandbox.folder_usage import measure_folder
 from trialfleet_sandbox.gate import Gate, hand_over, message
 from trialfleet_sandbox.protocol import ContainerDied, Exit, Job, Mount, SandboxCapabilities
 from trialfleet_sandbox.start import StartReport, start_failure
 from trialfleet_sandbox.supervised import said_on, wrapped
 from trialfleet_sandbox.supervisor import REPORT_FD
-from trialfleet_sandbox.watch import Cause, LimitWatch, folder_bytes
+from trialfleet_sandbox.watch import Cause, LimitWatch
 
 DISK_SHARE = 0.8  # of a volume's size: the kubelet evicts the whole pod for the rest, with hardly any grace
 _KILLED = 128 + 9
@@ -136,5 +137,5 @@ def limited(job: Job, volume: Path) -> Job:
     """The job as the watch sees it: memory is not watched, `disk_bytes` is the size of the volume, and the whole
     volume counts."""
     size, watched = job.disk_bytes, Mount(volume, str(volume), writable=True)
-    room = None if size is None else max(int(DISK_SHARE * size) - folder_bytes(volume), 0)
+    room = None if size is None else max(int(DISK_SHARE * size) - measure_folder(volume).size_bytes, 0)
     return replace(job, memory_bytes=None, disk_bytes=room, mounts=(watched,))

@@ -110,15 +110,20 @@ def _mount_namespace(pid: int | str) -> str | None:
 
 def count_shared_bytes(pids: Iterable[int]) -> int:
     """The part of these processes' RSS that is memory of files or shared, each mapping counted by itself."""
-    return sum(_kib_after(b"RssShmem:", f"/proc/{pid}/status") for pid in pids)
+    return sum(read_kib(read_proc(f"/proc/{pid}/status"), b"RssShmem:") for pid in pids)
 
 
 def count_machine_shared_bytes() -> int:
     """Shared memory and memory files of all processes of this machine, apart from what is swapped."""
-    return _kib_after(b"Shmem:", "/proc/meminfo")
+    return read_kib(read_proc("/proc/meminfo"), b"Shmem:")
 
 
-def _kib_after(name: bytes, path: str) -> int:
+def count_machine_private_bytes() -> int:
+    """Memory of all processes of this machine that no file holds, each page once, apart from what is swapped."""
+    return read_kib(read_proc("/proc/meminfo"), b"AnonPages:")
+
+
+def read_kib(text: bytes, name: bytes) -> int:
     """Bytes of a line `name` of a file of /proc; 0 without such a line."""
-    _, _, rest = read_proc(path).partition(b"\n" + name)
+    _, _, rest = text.partition(b"\n" + name)
     return int(rest.split(maxsplit=1)[0]) * 1024 if rest else 0

@@ -134,6 +134,10 @@ class ContainerDied(SandboxError):
     """The container of the job ended with it, killed from outside: for its memory limit, or by its node."""
 
 
+class MachineMemoryLow(SandboxError):
+    """The kernel killed the program for memory that the machine lacked: the program was within its limit."""
+
+
 class InterpreterMissing(SandboxError):
     """The job's program is there, and the interpreter that its first line names is not: for an agent, an error of
     its own start. `wall_s`: until then."""

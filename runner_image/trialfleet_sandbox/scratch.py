@@ -236,7 +236,11 @@ def _lacks_lock(folder: Path) -> bool:
 
 
 def sweep(root: OwnedFolder) -> list[Path]:
-    """Remove what dead runners left in `root`; what is alive stays. Returns what was removed."""
+    """Remove what dead runners left in `root`, and their cgroups; what is alive stays. Returns which folders of
+    `root` were removed."""
+    from trialfleet_sandbox.memory_group import sweep_groups  # which no pod needs
+
+    sweep_groups()
     removed: list[Path] = []
     for folder in root.entries():
         with _abandonment(folder) as proven:

@@ -89,7 +89,9 @@ def supervise(
     `failure` returns why what the launch starts never executed the job's argv; it is called if the job has ended
     by itself. Raises `SandboxError`.
     """
-    with processes.adopting():
+    from trialfleet_sandbox.memory_group import limited_group  # which no pod needs
+
+    with processes.adopting(), limited_group(job.memory_bytes) as group:
         lifeline_read, lifeline = held.pipe()
         status, status_write = held.pipe()
         os.set_blocking(status, False)
@@ -98,12 +100,13 @@ def supervise(
         inherited = ("--inherited", ",".join(map(str, launch.fds))) if launch.fds else ()
         calls = (held.keep(memory_file("filter", launch.calls)),) if launch.calls else ()
         filtered = ("--filter", str(calls[0])) if calls else ()
+        grouped = () if group is None else ("--group", str(group.folder))
         told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, *inherited, *filtered)
-        watch = LimitWatch(job)
+        watch = LimitWatch(job, group)
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
-                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--cwd", launch.cwd, "--", *launch.argv],
+                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, *grouped, "--cwd", launch.cwd, "--", *launch.argv],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -123,16 +126,16 @@ def supervise(
         finally:
             processes.disown(process.pid)
         said = said_on(status)
-    code, core_s, peak = said.get("exit", [str(_KILLED), "0", "0"])
-    if ended.cause is not None:
-        why = report.failure(job, ended.cause)
+        code, core_s, peak = said.get("exit", [str(_KILLED), "0", "0"])
+        cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
+    if ended.cause is not None or cause == "memory":  # the kernel may have killed bubblewrap as well
+        why = report.failure(job, cause)
     elif "started" not in said:
         why = " ".join(said.get("error", ["no message"]))
     else:
         why = failure() or report.failure(job, None)
     if why is not None:
         raise start_failure(job, why, ended.wall_s)
-    cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
     peak_bytes = max(int(peak), watch.peak_bytes) or None
     return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s), peak_bytes)
 

@@ -1,14 +1,15 @@
 """Runs one program so that nothing of it outlives its caller: a separate script, standard library only.
 
-    python -I -S supervisor.py --lifeline FD --status FD [--uid N] [--inherited FD,FD] [--filter FD] --cwd DIR --
-        ARGV...
+    python -I -S supervisor.py --lifeline FD --status FD [--uid N] [--inherited FD,FD] [--filter FD] [--group DIR]
+        --cwd DIR -- ARGV...
 
 The caller alone holds the other end of the lifeline. A "T" on it means SIGTERM to the program; "K" or its end
 (the caller is dead, also by SIGKILL) means SIGKILL to everything. As a child subreaper it inherits daemons
 that left their session, so it finds all of them below itself. It ends only when nothing is left, and writes
 one status line when the program was executed (`started PID` or `error TEXT`) and one at the end (`exit CODE
 CORE_SECONDS PEAK_BYTES`). Only the program keeps the descriptors that it inherits: a program of the same user can
-open none of them here, nor any other descriptor of this process.
+open none of them here, nor any other descriptor of this process. The program alone enters the cgroup `--group`,
+which is removed here if the caller is dead.
 
 It imports little: json, argparse and typing would double its start-up time, which every job pays.
 """
@@ -36,6 +37,7 @@ PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S, REAP_AT_ONCE = 1.0, 256
+REMOVALS = 50
 REPORT_FD = 3  # of the gateway's forwarder, in a container
 INSTRUCTION_BYTES = 8  # struct sock_filter
 KEYCTL = {"x86_64": 250, "aarch64": 219}  # the system call's number
@@ -69,6 +71,21 @@ def leave_session_keyring() -> None:
     number = KEYCTL.get(os.uname().machine)
     if number is not None:
         ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
+def enter_group(folder: str) -> None:
+    """Move this process into a cgroup."""
+    with open(f"{folder}/cgroup.procs", "wb", buffering=0) as file:  # noqa: PTH123
+        file.write(b"0")
+
+
+def remove_group(folder: str) -> None:
+    """Remove an empty cgroup. A process that was collected just now may still be counted in it."""
+    for _ in range(REMOVALS):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106
+            return
+        time.sleep(0.02)
 
 
 def hide_process() -> None:
@@ -170,15 +187,18 @@ def start(
     environment: dict[bytes, bytes],
     report: int | None = None,
     calls: bytes = b"",
+    group: str | None = None,
 ) -> tuple[int, str | None]:
     """The program's pid, and why it could not be executed. `report`: a descriptor that it inherits as
-    `REPORT_FD`. `calls`: a filter of system calls; empty: none."""
+    `REPORT_FD`. `calls`: a filter of system calls; empty: none. `group`: the cgroup that it enters."""
     failed_read, failed_write = os.pipe()
     first = os.getpid() == 1
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
+            if group is not None:
+                enter_group(group)
             leave_session_keyring()
             if report is not None:
                 failed_write = os.dup(failed_write)  # may be REPORT_FD
@@ -266,8 +286,9 @@ def run(given: list[str]) -> int:
     hide_process()
     ignore_signals()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    before = limits()
-    main, error = start(argv, options["--cwd"], uid, environment, calls=read_all(options.get("--filter")))
+    before, caller, group = limits(), os.getppid(), options.get("--group")
+    calls = read_all(options.get("--filter"))
+    main, error = start(argv, options["--cwd"], uid, environment, calls=calls, group=group)
     for number in filter(None, options.get("--inherited", "").split(",")):
         os.close(int(number))
     if error is not None:
@@ -275,6 +296,8 @@ def run(given: list[str]) -> int:
         return 127
     say(report, f"started {main}")
     say(report, accounted(supervise(main, lifeline, uid, lambda: limits() != before)))
+    if group is not None and os.getppid() != caller:
+        remove_group(group)
     return 0
 
 

@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from trialfleet_sandbox.held_files import count_held_files, count_machine_shared_bytes, count_shared_bytes
+from trialfleet_sandbox.folder_usage import measure_folder
+from trialfleet_sandbox.held_files import count_held_files
+from trialfleet_sandbox.memory_watch import SCAN_S, SCAN_SHARE, MemoryWatch
 from trialfleet_sandbox.processes import Process, descendants, read
-from trialfleet_sandbox.protocol import Job
+from trialfleet_sandbox.protocol import Job, MachineMemoryLow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from trialfleet_sandbox.memory_group import MemoryGroup
 
 Cause = Literal["timeout", "memory", "disk", "stopped"]
 
-LONG_PATH = 3500  # bytes: a system call takes 4,095, and a name has up to 255
 SAMPLE_S = 0.25
-SCAN_S = 5.0
-SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
-WORTH_A_SCAN = 8  # a scan for memory files, once the machine has that part of a limit more
-
-
-def folder_bytes(folder: Path) -> int:
-    """Allocated bytes of everything below `folder`; links are not followed, hard links count once. Left out are
-    folders that this user may not read."""
-    return folder_usage(folder)[0]
-
-
-def folder_usage(folder: Path) -> tuple[int, int]:
-    """Allocated bytes, as of `folder_bytes`, and inodes of everything below `folder`."""
-    total = inodes = 0
-    seen: set[int] = set()
-    for info in _entries(folder):
-        if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
-            if info.st_ino in seen:
-                continue
-            seen.add(info.st_ino)
-        total += info.st_blocks * 512
-        inodes += 1
-    return total, inodes
-
-
-def _entries(folder: Path) -> Iterator[os.stat_result]:
-    """Of everything below `folder`."""
-    todo: list[bytes | int] = [os.fsencode(folder)]
-    try:
-        while todo:
-            place = todo.pop()
-            if isinstance(place, int):
-                os.close(place)
-            else:
-                yield from _folder_entries(place, todo)
-    finally:
-        for fd in (place for place in todo if isinstance(place, int)):
-            os.close(fd)
-
-
-def _folder_entries(place: bytes, todo: list[bytes | int]) -> Iterator[os.stat_result]:
-    """Of one folder, whose own folders are added to `todo`. Where a path becomes too long for a system call, a
-    descriptor stands in for its beginning; it is added below these, and closed after them."""
-    with contextlib.suppress(OSError):
-        if len(place) > LONG_PATH:
-            fd = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-            todo.append(fd)
-            place = b"/proc/self/fd/%d" % fd
-        with os.scandir(place) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    yield entry.stat(follow_symlinks=False)
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append(entry.path)
 
 
 UNLIMITED_BYTES = 2**62
@@ -115,11 +64,11 @@ class DiskWatch:
 
     def _measure(self) -> tuple[int, int]:
         began = self.clock()
-        usages = [folder_usage(folder) for folder in self.folders]
+        usages = [measure_folder(folder) for folder in self.folders]
         held = count_held_files(self.tree(), self._devices)
         self._free = self._free_now()
         self._next = self.clock() + max(SCAN_S, (self.clock() - began) / SCAN_SHARE)
-        size, count = (sum(column) for column in zip((0, 0), *usages, strict=True))
+        size, count = sum(usage.size_bytes for usage in usages), sum(usage.inodes for usage in usages)
         return size + held.disk_bytes, count + held.disk_files
 
     def _free_now(self) -> tuple[int, int]:
@@ -143,34 +92,9 @@ class DiskWatch:
         return grown[0] > self.limit or grown[1] > self.inodes
 
 
-class SharedMemoryWatch:
-    """Memory of a tree that its RSS does not hold: memfds and tmpfs. Scans seldom, and at once if the machine's
-    shared memory grows much, or so much that the tree may be beyond its limit."""
-
-    def __init__(self, limit: int, clock: Callable[[], float]) -> None:
-        self._limit, self._clock = limit, clock
-        self._bytes = 0
-        self._machine = count_machine_shared_bytes()
-        self._next = clock() + SCAN_S
-
-    def unmapped_bytes(self, pids: tuple[int, ...], rss_bytes: int) -> int:
-        """Without what is mapped, which is in `rss_bytes`. As of the last scan, unless that matters."""
-        grown = max(0, count_machine_shared_bytes() - self._machine)
-        over = rss_bytes + self._bytes + grown > self._limit
-        if over or grown > self._limit // WORTH_A_SCAN or self._clock() >= self._next:
-            self._scan(pids)
-        return self._bytes
-
-    def _scan(self, pids: tuple[int, ...]) -> None:
-        began, self._machine = self._clock(), count_machine_shared_bytes()
-        size = count_held_files(pids, frozenset()).memory_bytes
-        self._bytes = max(0, size - count_shared_bytes(pids)) if size else 0
-        self._next = self._clock() + max(SCAN_S, (self._clock() - began) / SCAN_SHARE)
-
-
 @dataclass(frozen=True)
 class ProcessTreeUsage:
-    """Of a process tree at one moment. `memory_bytes`: the sum of RSS, and of memory files that none maps.
+    """Of a process tree at one moment. `memory_bytes`: as of `MemoryWatch`, or the sum of RSS without a limit.
     `core_s`: of living processes and of the children that they have waited for."""
 
     memory_bytes: int
@@ -187,14 +111,17 @@ def usage(root: Process | None, tree: Iterable[Process]) -> ProcessTreeUsage:
 
 
 class LimitWatch:
-    """Enforces a job's limits. `cause` is called often, and checks each limit no more often than needed."""
+    """Enforces a job's limits. `cause` is called often, and checks each limit no more often than needed. `group`:
+    the cgroup that limits the program's memory, if there is one."""
 
-    def __init__(self, job: Job, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._job, self._clock = job, clock
+    def __init__(
+        self, job: Job, group: MemoryGroup | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._job, self._clock, self._group = job, clock, group
         self.tree: tuple[Process, ...] = ()
         writable = tuple(m.source for m in job.mounts if m.writable)
         self._disk = self._watch_disk(writable)
-        self._shared = None if job.memory_bytes is None else SharedMemoryWatch(job.memory_bytes, clock)
+        self._memory = None if job.memory_bytes is None else MemoryWatch(job.memory_bytes, clock, group)
         self._sampled = float("-inf")
         self.started = clock()
         self.core_s = 0.0
@@ -219,9 +146,8 @@ class LimitWatch:
         now = usage(read(root), self.tree)
         self.core_s = max(self.core_s, now.core_s)
         self._cores.append((self._clock(), self.core_s))
-        if self._shared is not None:
-            unmapped = self._shared.unmapped_bytes(self._pids, now.memory_bytes)
-            now = replace(now, memory_bytes=now.memory_bytes + unmapped)
+        if self._memory is not None:
+            now = replace(now, memory_bytes=self._memory.measure(self.tree, now.memory_bytes))
         self.peak_bytes = max(self.peak_bytes, now.memory_bytes)
         self._sampled = self._clock()
         return now
@@ -237,9 +163,12 @@ class LimitWatch:
             return None
         if root is not None:
             used = self.sample(root).memory_bytes
-            if job.memory_bytes is not None and used > job.memory_bytes:
+            if job.memory_bytes is not None and (used > job.memory_bytes or self._kill_reason() == "limit"):
                 return "memory"
         return "disk" if self._disk is not None and self._disk.over() else None
+
+    def _kill_reason(self) -> Literal["limit", "machine"] | None:
+        return None if self._group is None else self._group.read_kill_reason()
 
     def _extra_s(self) -> float:
         """The job's extra time, without the core seconds that its tree used while that grew: a program that works
@@ -254,9 +183,17 @@ class LimitWatch:
         return max(0.0, extra - self._worked)
 
     def afterwards(self, *, killed_unasked: bool) -> Cause | None:
-        """Which limit a program that ended by itself had reached: the disk limit between two scans, or the
-        kernel's out-of-memory killer (a SIGKILL that was not sent from here, near the limit)."""
+        """Which limit a program that ended by itself had reached: the disk limit between two scans, or the memory
+        limit, for which the kernel killed (as the cgroup says; without one a SIGKILL that was not sent from here,
+        near the limit). Raises `MachineMemoryLow` if the kernel killed it for memory, but not for the limit."""
         job, self.tree = self._job, ()  # their process ids may be those of others by now
-        if killed_unasked and job.memory_bytes is not None and self.peak_bytes >= 0.9 * job.memory_bytes:
+        reason = self._kill_reason()
+        near = job.memory_bytes is not None and self.peak_bytes >= 0.9 * job.memory_bytes
+        if reason == "limit" or (killed_unasked and self._group is None and near):
             return "memory"
+        if reason == "machine" and killed_unasked:
+            raise MachineMemoryLow(
+                "the kernel killed the program, which was below its memory limit, because the machine or a cgroup "
+                "above is short of memory"
+            )
         return "disk" if self._disk is not None and self._disk.exceeded() else None

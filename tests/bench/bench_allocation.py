@@ -30,9 +30,9 @@ EFFECT = 0.084  # of 80 % power of one test at the end, 12 × 25
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """How a campaign ended, and its counts of passes and valid trials up to there, shape (4, tasks)."""
+    """A campaign's looks, and its counts of passes and valid trials up to the last, shape (4, tasks)."""
 
-    look: SequentialLook
+    looks: list[SequentialLook]
     counts: Integers
 
 
@@ -44,7 +44,7 @@ def _sizes() -> Iterator[Figure]:
     error = 3 * math.sqrt(0.05 * 0.95 / SIZES)
     for name, icc in (("Beta(.6,.6)", 1 / 2.2), ("Beta(.3,.3)", 1 / 1.6)):
         rates = control_rates(12, 0.5, icc)
-        rejected = fmean(one.look.crossed != 0 for one in _campaigns(rates, rates, KEPT, SIZES))
+        rejected = fmean(one.looks[-1].crossed != 0 for one in _campaigns(rates, rates, KEPT, SIZES))
         note = f"12 × 25, 10% of one arm and 40% of the other lost, {SIZES:,} campaigns"
         yield Figure(f"size, saturated tasks left out, {name}", rejected, "", 0.05 + error, note, 0.04 - error)
 
@@ -54,7 +54,7 @@ def _estimates() -> Iterator[Figure]:
     note = f"12 × 25, true difference {EFFECT}, {ESTIMATES:,} campaigns"
     for name, treated, truth in (("effect", shifted(control, EFFECT), EFFECT), ("nothing", control, 0.0)):
         ended = list(_campaigns(treated, control, (1.0, 1.0), ESTIMATES))
-        found = [stagewise_difference(DESIGN, one.look, *one.counts) for one in ended]
+        found = [stagewise_difference(one.looks, *one.counts) for one in ended]
         raw = fmean(float((x_a / n_a - x_b / n_b).mean()) for x_a, n_a, x_b, n_b in (one.counts for one in ended))
         median = fmean(one.estimate or 0.0 for one in found)
         covered = fmean((one.low or 0.0) <= truth <= (one.high or 0.0) for one in found)
@@ -71,15 +71,16 @@ def _campaigns(treated: Floats, control: Floats, kept: tuple[float, float], camp
 def _campaign(rng: np.random.Generator, treated: Floats, control: Floats, kept: tuple[float, float]) -> Ended:
     tasks = treated.size
     going, counts = np.ones(tasks, dtype=bool), np.zeros((4, tasks), dtype=np.int64)
+    looks: list[SequentialLook] = []
     walk = Walk(DESIGN, UNIT if kept == (1.0, 1.0) else 1)
     for number, blocks in enumerate(DESIGN.looks, start=1):
         length, dropped = DESIGN.stage(number), int((~going).sum())
         n_a, n_b = (rng.binomial(length * going, share) for share in kept)
         added = np.array([rng.binomial(n_a, treated), n_a, rng.binomial(n_b, control), n_b])
         counts = counts + added
-        look = walk.look(stage(*added, blocks=length, dropped=dropped))
-        if look.crossed or blocks == DESIGN.blocks:
-            return Ended(look, counts)
+        looks.append(walk.look(stage(*added, blocks=length, dropped=dropped)))
+        if looks[-1].crossed or blocks == DESIGN.blocks:
+            return Ended(looks, counts)
         if blocks == DROP:
             passed, valid = counts[0] + counts[2], counts[1] + counts[3]
             going = (valid == 0) | ((passed > 0) & (passed < valid))

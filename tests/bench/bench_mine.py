@@ -40,7 +40,7 @@ _NOT_JUDGED = (
     "toolchain_too_new",
     "private_packages",
     "unreadable",
-    "no_message",
+    "no_issue",
     "tells_the_fix",
     "changes_only_tests",
 )

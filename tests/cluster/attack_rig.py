@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.cluster import ended
+from tests.cluster.cluster import ended, read_pod
 from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.support import records
 from trialfleet_controller.backends.kube import names
@@ -176,8 +176,7 @@ class Site:
             meanwhile(name)
             departure = _departure(pods)
             ended(self.place.namespace, name)  # all of its containers
-            raw = json.loads(kubectl("get", "pod", name, "-n", self.place.namespace, "-o", "json"))
-            return Left(self.store, grants, url, departure, raw)
+            return Left(self.store, grants, url, departure, read_pod(self.place.namespace, name))
 
 
 def _departure(pods: KubernetesBackend) -> RunnerTermination:

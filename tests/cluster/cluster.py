@@ -8,13 +8,15 @@ import secrets
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube.api_requests import PODS
+from trialfleet_controller.backends.kube.client import Client
 
 CHECKOUT = Path(__file__).parents[2]
 Raw = dict[str, Any]
@@ -114,11 +116,25 @@ def evict(namespace: str, name: str) -> None:
     done(kubectl("create", "--raw", path, "-f", "-", stdin=body))
 
 
+def read_pods(namespace: str, selector: str | None = None) -> list[Raw]:
+    """Those with the labels of `selector`, without a process: tests that wait ask again and again."""
+    client = Client.connect(threads=1)
+    with closing(client):
+        return [pod for page in client.pages(PODS.list(namespace, labels=selector)) for pod in page.items]
+
+
+def read_pod(namespace: str, name: str) -> Raw:
+    """As `read_pods`. Raises `NotFound`, an `ApiError`."""
+    client = Client.connect(threads=1)
+    with closing(client):
+        return client.call(PODS.get(namespace, name))
+
+
 def ended(namespace: str, pod: str, timeout_s: float = 120) -> str:
     """The pod's last phase: Succeeded or Failed, or what it was when time was up."""
     until = time.monotonic() + timeout_s
     while True:
-        phase = done(kubectl("-n", namespace, "get", "pod", pod, "-o", "jsonpath={.status.phase}"))
+        phase: str = read_pod(namespace, pod)["status"]["phase"]
         if phase in ("Succeeded", "Failed") or time.monotonic() > until:
             return phase
         time.sleep(0.3)

@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,15 @@ from tests.cluster.cluster import (
     apply_roles,
     done,
     kubeconfig,
+    read_pod,
     removed_at_the_end,
     restricted_namespace,
 )
 from tests.cluster.cluster import kubectl as asked
 from tests.support.buckets import bucket
+from tests.support.command_forks import run_command
 from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.errors import NotFound
 
 PROGRAM = ("trialfleet_runner.cli",)
 TASK = CHECKOUT / "tasks" / "quickstart" / "tasks" / "sqlparse.yaml"  # its environment is in the image for tests
@@ -85,15 +88,19 @@ class Minimal:
         return path
 
     def trialfleet(self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = 280) -> Ran:
-        ran = subprocess.run(
-            [*self.inside, sys.executable, "-m", "trialfleet_runner.cli", *args],
-            cwd=self.folder,
-            env={**os.environ, "KUBECONFIG": str(self.kubeconfig), **self.env, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        environ = {"KUBECONFIG": str(self.kubeconfig), **self.env, **(env or {})}
+        if self.inside:
+            ran = subprocess.run(
+                [*self.inside, sys.executable, "-m", *PROGRAM, *args],
+                cwd=self.folder,
+                env={**os.environ, **environ},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        else:
+            ran = run_command(*args, cwd=self.folder, env=environ, module=PROGRAM[0], timeout_s=timeout_s)
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
     def start(
@@ -125,8 +132,11 @@ class Minimal:
         return asked("exec", pod, "-n", self.namespace, "-c", names.AGENT, "--", *argv).returncode == 0
 
     def begun(self, pod: str) -> bool:
-        """Whether its `GATED` agent runs."""
-        return self.inside_agent(pod, "test", "-e", "/tmp/begun")
+        """Whether its `GATED` agent runs. A pod without containers that run needs no process to know it."""
+        with suppress(NotFound):
+            is_running = read_pod(self.namespace, pod)["status"]["phase"] == "Running"
+            return is_running and self.inside_agent(pod, "test", "-e", "/tmp/begun")
+        return False
 
     def let_go(self, pod: str) -> None:
         """Its `GATED` agent ends, and may take along the process that told it so: its exit code says nothing."""

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import scripted_pod
-from tests.cluster.cluster import on_cluster
+from tests.cluster.cluster import on_cluster, read_pods
 from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.cluster.provider_pod import asked, provider, results, stored
 from tests.support import scripted_messages
@@ -105,7 +105,7 @@ def campaign(place: Minimal) -> Left:
         wait_until(lambda: running.poll() is not None or asked(place, f"held/{len(CONDITIONS)}"), within_s=300)
         assert running.poll() is None, said.read_text()
         live = {name: wait_until(lambda name=name: arrived(place, file, name)) for name in CONDITIONS}
-        pods = json.loads(kubectl("get", "pods", "-l", names.TRIAL, "-n", place.namespace, "-o", "json"))["items"]
+        pods = read_pods(place.namespace, names.TRIAL)
         objects = kubectl("get", "pods,configmaps,events", "-n", place.namespace, "-o", "json")
         followed = [stack.enter_context(following(place, pod["metadata"]["name"])) for pod in pods]
         heard = asked(place, "heard")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.cluster import on_cluster
+from tests.cluster.cluster import on_cluster, read_pods
 from tests.cluster.minimal import GATED, Minimal, Ran, kubectl, minimal
 from tests.support.audit import audit, records
 from tests.support.buckets import client
@@ -92,8 +92,7 @@ def resumed(place: Minimal, campaign: str, *options: str) -> AbstractContextMana
 
 def pods(place: Minimal, kept: Ledger) -> dict[str, str]:
     """The campaign's pods that are there, by trial."""
-    chosen = ("-n", place.namespace, "-l", names.selector(kept.plan().uid))
-    listed = json.loads(kubectl("get", "pods", *chosen, "-o", "json"))["items"]
+    listed = read_pods(place.namespace, names.selector(kept.plan().uid))
     return {pod["metadata"]["labels"][names.TRIAL]: pod["metadata"]["name"] for pod in listed}
 
 
@@ -123,7 +122,7 @@ def test_prepull_says_which_nodes_are_ready(place: Minimal) -> None:
     ran = place.trialfleet("prepull", str(place.campaign(kubernetes={"image": "no-such-image:1"})), "--node", node)
     assert ran.code == 2
     assert "no-such-image:1 cannot be pulled" in ran.out
-    assert "ready on only 0 of 1 nodes" in ran.err
+    assert "ready on only 0 of 1 node" in ran.err
     assert kubectl("get", "pods", "-n", place.namespace, "-o", "name") == ""
 
 

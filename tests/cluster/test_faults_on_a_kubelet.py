@@ -6,7 +6,6 @@ test_kube_backend.py; here whole campaigns meet them.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.cluster import done, evict, kubectl, on_cluster
+from tests.cluster.cluster import done, evict, kubectl, on_cluster, read_pods
 from tests.cluster.faults import during, inflict
 from tests.cluster.minimal import Minimal, minimal
 from tests.cluster.simulated_rig import rig
@@ -92,8 +91,7 @@ class Campaign:
 
     def pods(self) -> list[dict[str, Any]]:
         """Attempts that are not over; no probe."""
-        chosen = ("-l", names.TRIAL, "-o", "json")
-        listed = json.loads(done(kubectl("get", "pods", "-n", self.place.namespace, *chosen)))["items"]
+        listed = read_pods(self.place.namespace, names.TRIAL)
         return [pod for pod in listed if pod["status"]["phase"] not in ("Succeeded", "Failed")]
 
     def at_work(self) -> dict[str, str]:

@@ -3,13 +3,12 @@ their controller was killed."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import kubectl as asked
-from tests.cluster.cluster import on_cluster
-from tests.cluster.minimal import GATED, Minimal, kubectl, minimal
+from tests.cluster.cluster import on_cluster, read_pods
+from tests.cluster.minimal import GATED, Minimal, minimal
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 
@@ -22,7 +21,7 @@ SETTLE_S = "10"
 
 def pods(place: Minimal) -> dict[tuple[str, str], dict[str, Any]]:
     """The campaign's, by trial and attempt."""
-    listed = json.loads(kubectl("get", "pods", "-n", place.namespace, "-l", names.CAMPAIGN, "-o", "json"))["items"]
+    listed = read_pods(place.namespace, names.CAMPAIGN)
     return {
         (pod["metadata"]["labels"][names.TRIAL], pod["metadata"]["labels"][names.ATTEMPT]): pod for pod in listed
     }

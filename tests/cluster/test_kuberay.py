@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.cluster import CHECKOUT, done, on_cluster
+from tests.cluster.cluster import CHECKOUT, done, on_cluster, read_pods
 from tests.cluster.cluster import kubectl as asked
 from tests.cluster.minimal import GATED, Minimal, api_server, kubectl, minimal, store_secret
 from tests.support.audit import audit
@@ -73,7 +73,7 @@ def ray_pods(place: Minimal, kind: str) -> list[str]:
 
 
 def at_work(place: Minimal) -> list[str]:
-    pods = kubectl("get", "pods", "-n", place.namespace, "-l", names.TRIAL, "-o", "name").split()
+    pods: list[str] = [pod["metadata"]["name"] for pod in read_pods(place.namespace, names.TRIAL)]
     return [pod for pod in pods if place.begun(pod)]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.cluster import CHECKOUT, done, on_cluster, restricted_pod
+from tests.cluster.cluster import CHECKOUT, done, on_cluster, read_pods, restricted_pod
 from tests.cluster.cluster import kubectl as asked
 from tests.cluster.minimal import GATED, Minimal, kubectl, minimal
 from tests.cluster.test_day_two import real_node
@@ -63,10 +63,7 @@ class Queue:
 
     def attempts(self) -> dict[str, dict[str, Any]]:
         """Pods of attempts by their uids."""
-        listed = json.loads(kubectl("get", "pods", "-n", self.place.namespace, "-l", names.TRIAL, "-o", "json"))[
-            "items"
-        ]
-        return {pod["metadata"]["uid"]: pod for pod in listed}
+        return {pod["metadata"]["uid"]: pod for pod in read_pods(self.place.namespace, names.TRIAL)}
 
     def placed(self) -> list[str]:
         """Uids of attempts' pods that have a node."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import done, kubectl, on_cluster
+from tests.cluster.cluster import done, kubectl, on_cluster, read_pod
 from tests.cluster.faults import inflict
 from tests.cluster.minimal import GATED, Minimal, Ran, minimal
 from tests.support.audit import audit
@@ -110,7 +110,8 @@ def said_by(place: Minimal, pod: str) -> str:
 
 
 def phase(place: Minimal, pod: str) -> str:
-    return done(kubectl("get", "pod", pod, "-n", place.namespace, "-o", "jsonpath={.status.phase}"))
+    phase: str = read_pod(place.namespace, pod)["status"]["phase"]
+    return phase
 
 
 def test_the_campaign_stops_at_once_and_says_whose_key(revoked: Revoked) -> None:

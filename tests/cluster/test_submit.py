@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.cluster import on_cluster
+from tests.cluster.cluster import on_cluster, read_pods
 from tests.cluster.minimal import GATED, Minimal, api_server, kubectl, minimal, store_secret
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
@@ -47,7 +47,7 @@ def controller_said(place: Minimal) -> str:
 
 def at_work(place: Minimal) -> str | None:
     """The only trial's pod, once its agent runs."""
-    listed = kubectl("get", "pods", "-n", place.namespace, "-l", names.TRIAL, "-o", "name").split()
+    listed = [pod["metadata"]["name"] for pod in read_pods(place.namespace, names.TRIAL)]
     return next((pod for pod in listed if place.begun(pod)), None)
 
 

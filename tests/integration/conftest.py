@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.attempt_runners import shared_runners
 from tests.support.attempts import Lab
+from tests.support.browser import Browser, browser
 from tests.support.local_pod import bake
 from tests.support.scripted_messages import ScriptedMessages, scripted_messages
 
@@ -19,6 +20,20 @@ def _runners() -> Iterator[None]:
     """Of each file of tests its own: what they cost is the file's."""
     with shared_runners():
         yield
+
+
+@pytest.fixture(scope="session")
+def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("home")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def window(_browser: Browser) -> Iterator[Browser]:
+    """A browser that knows nothing of the files of tests before: its start costs as much as twenty pages."""
+    _browser.forget()
+    yield _browser
+    _browser.leave()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.programs import npm_folder
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.ledgers import MID_RUN, Fate, lifelike, lifelike_plan, write_plan, write_running, write_trial
 from tests.support.real_campaign import ran
 from tests.support.viewer import Viewing, viewing
@@ -26,7 +26,8 @@ pytestmark = [
     pytest.mark.needs("chromium", "chromedriver", "axe-core"),
 ]
 NAME = "preamble-vs-pull"
-SCREENS = ((1280, False), (1280, True), (360, False), (360, True))
+# Every page in both widths and both schemes, and over the pages every width in every scheme.
+SCREENS = (((1280, False), (360, True)), ((1280, True), (360, False)))
 SERIOUS = """
 return axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations
   .filter(one => ["serious", "critical"].includes(one.impact))
@@ -50,12 +51,6 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("home")) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def order() -> list[Trial]:
     return [one.record() for one in trial_order.trials(lifelike_plan(reps=2))]
 
@@ -73,8 +68,11 @@ def store(tmp_path_factory: pytest.TempPathFactory, order: list[Trial]) -> Direc
 
 
 @pytest.fixture(scope="module")
-def running(store: DirectoryStore) -> Iterator[Viewing]:
+def running(window: Browser, store: DirectoryStore) -> Iterator[Viewing]:
+    """The window has its cookie."""
     with viewing(NAME, "--store", str(store.root)) as viewer:
+        window.visit(viewer.address)
+        window.wait_for("document.querySelector('main')")
         yield viewer
 
 
@@ -87,18 +85,16 @@ def serious(window: Browser, axe: str) -> Any:
 def test_nothing_serious_on_a_page_of_the_viewer(
     window: Browser, running: Viewing, axe: str, order: list[Trial], page: str
 ) -> None:
-    path = {
+    paths = {
         "first": "/",
         "list": "/trials",
         "trial": f"/trial/{order[0].id}",
         "pair": f"/pair/{order[0].id}/{order[1].id}",
         "running": f"/trial/{order[30].id}",
         "nothing": "/nothing",
-    }[page]
-    window.visit(running.address)
-    window.wait_for("document.querySelector('main')")
-    for width, dark in SCREENS:
-        window.visit(running.origin + path, width=width, dark=dark)
+    }
+    for width, dark in SCREENS[list(paths).index(page) % 2]:
+        window.visit(running.origin + paths[page], width=width, dark=dark)
         if page == "first":
             window.wait_for("document.querySelector('.running')")
             window.wait_for("document.body.dataset.answered === 'yes'")
@@ -109,7 +105,7 @@ def test_nothing_serious_while_a_campaign_is_waited_for(window: Browser, axe: st
     with viewing(NAME, "--store", str(tmp_path)) as viewer:
         window.visit(viewer.address)
         window.wait_for("document.querySelector('main')")
-        for width, dark in SCREENS:
+        for width, dark in SCREENS[0]:
             window.visit(f"{viewer.origin}/", width=width, dark=dark)
             assert window.run("return document.querySelector('h1').textContent") == "Waiting"
             assert serious(window, axe) == [], (width, dark)
@@ -122,8 +118,9 @@ def test_nothing_serious_in_the_folder(
     folder = tmp_path / "pages"
     ran("view", NAME, "--store", str(store.root), "--bundle", str(folder), cwd=tmp_path)
     pair = next((folder / "pair").iterdir())
-    for page in (folder / "index.html", folder / "trials.html", folder / f"trial/{order[0].id}.html", pair):
-        for width, dark in SCREENS:
+    pages = (folder / "index.html", folder / "trials.html", folder / f"trial/{order[0].id}.html", pair)
+    for number, page in enumerate(pages, 1):
+        for width, dark in SCREENS[number % 2]:
             window.look_at(page, width=width, dark=dark)
             assert serious(window, axe) == [], (page.name, width, dark)
 
@@ -132,7 +129,7 @@ def test_nothing_serious_in_the_report(window: Browser, store: DirectoryStore, a
     report = make_report(store, NAME, verify=False, now=1)
     written = write_report(report, tmp_path, partial(embedded_pairs, store, report))
     assert 'id="pairs"' in written.html.read_text(encoding="utf-8")
-    for width, dark in SCREENS:
+    for width, dark in SCREENS[0]:
         window.look_at(written.html, width=width, dark=dark)
         assert serious(window, axe) == [], (width, dark)
 

@@ -274,7 +274,7 @@ def test_why_fewer_attempts_run_than_asked_for_is_said_while_it_is_so(tmp_path: 
     (unplaced,) = (line for line in lines if line.startswith("3 attempts wait because no node has the CPU: "))
     assert "Where 2 have a place, up to 5 would with limits.cpu: 0.38, in a campaign of another name" in unplaced
     assert (
-        "at most 10 attempts run at once: limits.blocks_ahead: 4 lets the 5 oldest open blocks run, of 2 trials "
+        "at most 10 attempts at once: limits.blocks_ahead: 4 lets the 5 oldest open blocks run, of 2 trials "
         "each; 40 with limits.blocks_ahead: 19 (these fields are part of the plan: another value needs a campaign "
         "of another name)"
     ) in lines
@@ -284,6 +284,6 @@ def test_why_fewer_attempts_run_than_asked_for_is_said_while_it_is_so(tmp_path: 
 def test_a_cancelled_campaign_has_neither_a_width_nor_a_projected_cost(tmp_path: Path) -> None:
     going, cancelled = (driven(tmp_path / str(n), pending={}, cancelled=bool(n)) for n in range(2))
     assert "USD for all" in going
-    assert "at most 10 attempts run at once" in going
+    assert "at most 10 attempts at once" in going
     assert "cost: 2.00 USD for measured trials\n" in cancelled
     assert "run at once" not in cancelled

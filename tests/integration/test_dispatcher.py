@@ -105,7 +105,7 @@ def test_a_trial_whose_records_were_deleted_is_not_drawn_again(site: Site) -> No
     shutil.rmtree(site.root / CAMPAIGN / "attempts" / gone)
     shutil.rmtree(site.root / CAMPAIGN / "grants" / gone)
     (site.root / CAMPAIGN / "outcomes" / f"{gone}.json").unlink()
-    assert site.dispatcher(plan, epoch=2).run() is Ending.HALTED
+    assert site.dispatcher(plan, epoch=2).run() is Ending.INCOMPLETE
     assert site.cluster.launches == launches
     assert site.ledger.attempts.outcome(gone) is None
     assert f"outcomes/{gone}.json was deleted after it was written" in site.told

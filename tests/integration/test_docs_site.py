@@ -6,12 +6,11 @@ import doctest
 import re
 import runpy
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 
 pytestmark = [pytest.mark.needs("make", "npm", "chromium", "chromedriver"), pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
@@ -23,12 +22,6 @@ def site() -> Path:
     done = subprocess.run(["make", "docs"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / "build/site"
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("home")) as opened:
-        yield opened
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:

@@ -46,10 +46,12 @@ def test_it_starts_before_anybody_asks_for_it_and_ends_with_the_block() -> None:
         assert hosts.private is not None, "twenty trials are worth a Ray"
         (folder,) = folders()
 
-        def serves() -> bool:
+        def raylet() -> bytes | None:
+            """After all other daemons of a head."""
             programs = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in members(str(folder))]
-            return any(b"gcs_server" in program for program in programs)
+            return next((program for program in programs if b"raylet_socket_name" in program), None)
 
-        wait_until(serves, (folder / "head.log").read_text, within_s=300, every_s=0.2)
+        program: bytes = wait_until(raylet, (folder / "head.log").read_text, within_s=300, every_s=0.2)
+        assert b" --minimal" in program, "without a port for metrics, its agent serves nothing"
     assert folders() == []
     assert members(str(folder)) == []

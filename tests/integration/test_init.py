@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.command_forks import run_command
 from tests.support.git_repositories import Made
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.campaign_spec import CampaignSpec
@@ -20,8 +20,7 @@ from trialfleet_tasks.taskfile import campaign_tasks
 
 
 def init(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "trialfleet_runner.cli", "init", *args]
-    ended = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    ended = run_command("init", *args, cwd=folder)
     assert "Traceback" not in ended.stderr
     return ended
 

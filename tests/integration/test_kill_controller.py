@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.audit import audit, records
+from tests.support.command_forks import run_command
 from tests.support.fake_campaign import FIVE, drive, fake_argv
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.processes import survivors
@@ -60,6 +61,9 @@ ledger = Ledger(DirectoryStore(Path(sys.argv[1])), sys.argv[2])
 """
 
 
+PROGRAM = "tests.support.fake_campaign"
+
+
 class Controller:
     """Controllers as processes, on one store; everything they start carries `folder` in its environment."""
 
@@ -68,12 +72,10 @@ class Controller:
         self.log.touch()
 
     def start(self, behaviour: str = "sleep=0.05", *options: str, crash: str = "") -> subprocess.Popen[str]:
-        env = {**os.environ, VARIABLE: crash}
-        argv = [str(self.root), f"{behaviour},log={self.log}", "--reps", "2", "--tasks", "1", *options]
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.fake_campaign", *argv],
+            [sys.executable, "-m", PROGRAM, *self._words(behaviour, *options)],
             cwd=CHECKOUT,
-            env=env,
+            env={**os.environ, VARIABLE: crash},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -81,9 +83,14 @@ class Controller:
         )
 
     def run(self, behaviour: str = "sleep=0.05", *options: str, crash: str = "") -> tuple[int, str]:
-        process = self.start(behaviour, *options, crash=crash)
-        output, _ = process.communicate(timeout=100)
-        return process.returncode, output
+        """Forked, not executed: a controller that is killed has lived a shorter time than its imports take."""
+        words = self._words(behaviour, *options)
+        env = {VARIABLE: crash}
+        ended = run_command(*words, cwd=CHECKOUT, env=env, module=PROGRAM, timeout_s=100, new_session=True)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    def _words(self, behaviour: str, *options: str) -> tuple[str, ...]:
+        return (str(self.root), f"{behaviour},log={self.log}", "--reps", "2", "--tasks", "1", *options)
 
     def resume(self, behaviour: str = "sleep=0.05") -> Ending:
         """The next controller, in this process: one that is not killed needs no process of its own."""

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from tests.support.command_forks import run_command
 from tests.support.git_repositories import Made
 from tests.support.mined_tasks import not_validated
 from tests.support.processes import processes_with, unique_seconds
@@ -72,7 +73,8 @@ CASES: dict[str, tuple[str, str, str]] = {
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, dict[str, str]]:
     """The repository, and its commits by the finding that each must give."""
     made = Made(tmp_path_factory.mktemp("mined") / "shop")
-    made.write("pyproject.toml", PROJECT.format(""))
+    stops = '[tool.pytest.ini_options]\naddopts = "--maxfail=1 --strict-markers"\n'  # else `test_empty` never runs
+    made.write("pyproject.toml", PROJECT.format("") + stops)
     for name, (before, _, _) in CASES.items():
         made.write(f"shop/{name}.py", before)
     made.commit("Start", shop____init__="", shop__crowd="x = 1\n")
@@ -136,7 +138,7 @@ def test_every_finding(history: tuple[Made, dict[str, str]], run: Callable[..., 
 
     before = file.read_text()
     shown = run(made.folder, *options)
-    assert "1 tasks are in" in shown.output, "it goes on where it was, and nothing is left to do"
+    assert "1 task in" in shown.output, "it goes on where it was, and nothing is left to do"
     assert re.search(r"^kept +1$", shown.output, re.MULTILINE)
     assert file.read_text() == before
     again = CliRunner().invoke(validate, [str(file), "--fresh"], catch_exceptions=False)
@@ -149,14 +151,14 @@ def test_a_prompt_that_tells_the_fix_is_refused(tmp_path: Path, run: Callable[..
     line = "    return sum(price for price in prices if price)"
     made.commit("Start", shop____init__="", shop__cart=BUG)
     fixed = {"shop__cart": f"def total(prices):\n{line}\n", "tests__test_cart": TEST.format("cart")}
-    told = made.commit(f"Fix the total of #7\n\nNow it is:\n{line}", **fixed)
+    told = made.commit(f"Fix the total\n\nCloses #7\n\nNow it is:\n{line}", **fixed)
     ended = run(made.folder, "--prompt", "commit_message", "--json")
     (found,) = json.loads(ended.stdout)["findings"]
     assert (found["commit"], found["outcome"]) == (told, "tells_the_fix")
     issues = tmp_path / "issues.json"
     issues.write_text(json.dumps([{"number": 8, "title": "x", "body": None}]))
     ended = run(made.folder, "--prompt", "issue", "--issues", issues, "--json")
-    assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["no_message"]
+    assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["no_issue"]
     issues.write_text(json.dumps([{"number": 7, "title": "Total is 0", "body": "whatever I buy"}]))
     ended = run(made.folder, "--prompt", "issue", "--issues", issues, "--json")
     assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["kept"], ended.output
@@ -170,8 +172,7 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     made.commit("Start", a="x = 1\n")
 
     def said(*args: object) -> str:
-        argv = [sys.executable, "-m", "trialfleet_runner.cli", "tasks", "mine", *map(str, args)]
-        ended = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, check=False)
+        ended = run_command("tasks", "mine", *map(str, args), cwd=tmp_path)
         assert ended.returncode == 2, ended.stderr
         assert "Traceback" not in ended.stderr
         return ended.stderr

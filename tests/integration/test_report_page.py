@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.ledgers import lifelike, lifelike_plan, read, write
 from tests.unit.analysis.report_fixture import made
 from trialfleet_analysis.report.html.page import to_html
@@ -44,12 +43,6 @@ document.querySelectorAll(texts).forEach(one => {
     least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
 });
 return least"""
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("home")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,8 @@ import platform
 import pytest
 
 from tests.integration.test_sandbox_contract import Bench, bench, ground
+from trialfleet_sandbox import memory_group
+from trialfleet_sandbox.memory_group import GroupParent, NoMemoryGroup
 from trialfleet_sandbox.protocol import Exit
 
 __all__ = ["bench", "ground"]  # fixtures
@@ -44,6 +46,16 @@ def assert_ended_for(bench: Bench, cause: str, body: str, size: int, **limits: i
     free = attack(bench, body, size, wait_s=0, **dict.fromkeys(limits, 2**40))
     assert (free.cause, bench.out) == ("itself", f"has {size}\n"), bench.err
     assert attack(bench, body, size, **limits).cause == cause
+
+
+@pytest.fixture(autouse=True)
+def sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine where no cgroup can be made: test_memory_groups.py has the others."""
+
+    def refuse() -> GroupParent:
+        raise NoMemoryGroup("in this test")
+
+    monkeypatch.setattr(memory_group, "find_parent", refuse)
 
 
 # --- memory -----------------------------------------------------------------------------------------
@@ -100,6 +112,35 @@ def test_a_mapped_memory_file_counts_once(bench: Bench) -> None:
     )
     assert attack(bench, body, 80, wait_s=1, memory_bytes=120 * MIB).cause == "itself"
     assert attack(bench, body, 140, memory_bytes=120 * MIB).cause == "memory"
+
+
+FORK = """
+chunk *= 150
+for _ in range(8):
+    if os.fork() == 0:
+        for at in range(0, len(chunk) if WRITES else 0, 4096):
+            chunk[at] = 1
+        print('has', end=' ', flush=True)
+        time.sleep(wait_s)
+        os._exit(0)
+for _ in range(8):
+    os.wait()
+"""
+
+
+def fork(*, writes: bool) -> str:
+    """Eight children that share 150 MiB of their parent, or write all of it."""
+    return "chunk = bytearray(chunk)\n" + FORK.replace("WRITES", str(writes))
+
+
+@LOCAL
+def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
+    """The simple sum is far beyond the limit in both cases."""
+    ended = attack(bench, fork(writes=False), 1, wait_s=0.8, memory_bytes=256 * MIB)
+    assert (ended.cause, bench.out) == ("itself", "has " * 8 + "has 1\n")
+    assert ended.peak_bytes is not None
+    assert ended.peak_bytes < 256 * MIB
+    assert attack(bench, fork(writes=True), 1, memory_bytes=256 * MIB).cause == "memory"
 
 
 SEGMENT = """

@@ -13,7 +13,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_sandbox.choose import choose
-from trialfleet_sandbox.protocol import Exit, Job, Sandbox, SandboxCapabilities, SandboxError
+from trialfleet_sandbox.protocol import Exit, Job, MachineMemoryLow, Sandbox, SandboxCapabilities, SandboxError
 from trialfleet_sandbox.scratch import folder_name, locked
 
 NOTHING = AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/true"]})
@@ -25,6 +25,7 @@ class Breaks:
 
     inner: Sandbox
     after: int
+    error: SandboxError = field(default_factory=lambda: SandboxError("no more"))
     ran: int = field(default=0)
 
     @property
@@ -41,7 +42,7 @@ class Breaks:
 
     def run(self, job: Job) -> Exit:
         if self.ran == self.after:
-            raise SandboxError("no more")
+            raise self.error
         self.ran += 1
         return self.inner.run(job)
 
@@ -60,3 +61,16 @@ def test_a_sandbox_that_breaks_after_the_look_loses_a_run(lab: Lab, jobs: int) -
         result = Attempt(grants, scratch, sandbox, choose(), lab.cache, threading.Event()).run()
     assert isinstance(result, Loss)
     assert (result.loss, result.agent_started, sandbox.ran) == (LossClass.SETUP, jobs == 1, jobs)
+
+
+def test_a_kill_for_memory_that_the_machine_lacks_loses_a_run(lab: Lab) -> None:
+    sandbox = Breaks(choose(), after=0, error=MachineMemoryLow("the kernel killed the program"))
+    grants = lab.grants(NOTHING, attempt=3, limits=LIMITS)
+    with locked(claim_folder(lab.scratch, "scratch"), folder_name(grants)) as scratch:
+        result = Attempt(grants, scratch, sandbox, choose(), lab.cache, threading.Event()).run()
+    assert isinstance(result, Loss)
+    assert (result.loss, result.agent_started, result.message) == (
+        LossClass.OVERUSE,
+        True,
+        "the kernel killed the program",
+    )

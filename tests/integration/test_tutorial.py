@@ -74,7 +74,7 @@ def test_every_command_of_your_repository_works(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", f"{ROOT / '.venv/bin'}:{os.environ['PATH']}")
     said = carried_out(REPOSITORY, made.folder)
     assert "CLAUDE.md, src/AGENTS.md" in said
-    assert "2 tasks are in" in said
+    assert "2 tasks in" in said
     assert "complete; 20 of 20 trials" in said
     assert "Dry run: the agent search runs in place of claude-code." in " ".join(said.split())
     assert "difference between own and none on these 2 tasks is no larger than 30.0 points" in " ".join(

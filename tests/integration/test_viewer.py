@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.attempts import Lab
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.buckets import bucket
 from tests.support.ledgers import lifelike, lifelike_plan, trials, write, write_plan, write_trial
 from tests.support.real_campaign import campaign_file, ran, trialfleet
@@ -60,12 +60,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 def viewer(lab: Lab) -> Iterator[Viewing]:
     with viewing(f"{NAME}.yaml", cwd=lab.root) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("home")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

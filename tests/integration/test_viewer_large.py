@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.bench_tables import keep_only, planned
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.ledgers import Fate, plan, trials, write
 from tests.support.viewer import Viewing, viewing
 
@@ -24,12 +24,6 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewing]:
     keep_only(root, planned(tasks=20, conditions=5, trials=10_000))
     with viewing(str(root / "demo")) as running:
         yield running
-
-
-@pytest.fixture
-def window(tmp_path: Path) -> Iterator[Browser]:
-    with browser(tmp_path) as opened:
-        yield opened
 
 
 def test_from_the_first_screen_to_a_trial_and_back(window: Browser, viewer: Viewing) -> None:

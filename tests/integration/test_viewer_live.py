@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.ledgers import Fate, lifelike_plan, put, write_plan, write_running, write_trial
 from tests.support.viewer import Viewing, viewing
 from trialfleet_ledger import trial_order
@@ -51,12 +51,6 @@ def store(tmp_path: Path, frozen: Plan, order: list[Trial]) -> DirectoryStore:
 def running(store: DirectoryStore) -> Iterator[Viewing]:
     with viewing(NAME, "--store", str(store.root)) as viewer:
         yield viewer
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("home")) as opened:
-        yield opened
 
 
 def test_what_runs_is_shown_and_followed(

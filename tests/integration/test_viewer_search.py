@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.browser import browser
+from tests.support.browser import Browser
 from tests.support.ledgers import Fate, plan, trials, write
 from tests.support.viewer import Viewing, viewing
 from trialfleet_ledger.records.trial import Trial
@@ -47,23 +46,20 @@ def test_by_http_a_part_is_named_and_the_csv_is_whole(viewer: Viewing) -> None:
 
 
 @pytest.mark.needs("chromium", "chromedriver")
-def test_in_a_browser_the_search_continues_to_its_end(viewer: Viewing, tmp_path: Path) -> None:
-    with browser(tmp_path) as window:
-        window.visit(viewer.address)
-        window.wait_for("document.querySelector('.answer')")
-        window.visit(f"{viewer.origin}/trials")
-        window.run(
-            "document.querySelector('[name=text]').value = arguments[0]".replace("arguments[0]", repr(EVIL))
-        )
-        window.run("document.querySelector('form.filters').requestSubmit()")
-        window.wait_for("document.querySelector('#rows').textContent.includes('searched so far')")
-        window.wait_for("document.querySelector('#rows').textContent.includes('all 200 trials searched')")
-        assert window.run(f"return {ROWS}") == 2
-        assert EVIL in window.run("return document.querySelector('#rows').textContent")
-        assert "owned" not in window.run("return document.title")
-        window.run("document.querySelector('#rows tbody td a').click()")
-        window.wait_for(f"location.hash === '#turn-{STEPS}' && document.querySelector(':target')")
-        window.run("history.back()")
-        window.wait_for("document.querySelector('[name=text]')")
-        assert window.run("return document.querySelector('[name=text]').value") == EVIL
-        assert window.console() == []
+def test_in_a_browser_the_search_continues_to_its_end(window: Browser, viewer: Viewing) -> None:
+    window.visit(viewer.address)
+    window.wait_for("document.querySelector('.answer')")
+    window.visit(f"{viewer.origin}/trials")
+    window.run("document.querySelector('[name=text]').value = arguments[0]".replace("arguments[0]", repr(EVIL)))
+    window.run("document.querySelector('form.filters').requestSubmit()")
+    window.wait_for("document.querySelector('#rows').textContent.includes('searched so far')")
+    window.wait_for("document.querySelector('#rows').textContent.includes('all 200 trials searched')")
+    assert window.run(f"return {ROWS}") == 2
+    assert EVIL in window.run("return document.querySelector('#rows').textContent")
+    assert "owned" not in window.run("return document.title")
+    window.run("document.querySelector('#rows tbody td a').click()")
+    window.wait_for(f"location.hash === '#turn-{STEPS}' && document.querySelector(':target')")
+    window.run("history.back()")
+    window.wait_for("document.querySelector('[name=text]')")
+    assert window.run("return document.querySelector('[name=text]').value") == EVIL
+    assert window.console() == []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,20 +10,14 @@ from typing import Any
 import yaml
 
 from tests.support.attempts import Lab
+from tests.support.command_forks import run_command
 
 
 def ran(
     *args: str, cwd: Path, env: Mapping[str, str] | None = None, expect: int | None = 0
 ) -> subprocess.CompletedProcess[str]:
     """The command, with the exit code `expect` (None: any) and without a traceback."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "trialfleet_runner.console", *args],
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    ended = run_command(*args, cwd=cwd, env=env)
     output = ended.stdout + ended.stderr
     assert expect is None or ended.returncode == expect, f"{args} exited {ended.returncode}:\n{output}"
     assert "Traceback" not in output

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding, at_any_look
+from trialfleet_analysis.analysis_plan.anytime import (
+    AnytimeCompanion,
+    AnytimeFinding,
+    anytime_companion,
+    anytime_finding,
+    at_any_look,
+)
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
 from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
 from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
+from trialfleet_analysis.analysis_plan.looked_robustness import LookedTest
 from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
@@ -25,6 +32,7 @@ from trialfleet_analysis.analysis_plan.measures import (
     measured,
 )
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
+from trialfleet_analysis.analysis_plan.recount import recount_looks
 from trialfleet_analysis.analysis_plan.screens import Screened, TaskScreening, screened
 from trialfleet_analysis.analysis_plan.sensitivity import (
     DriftCheck,
@@ -93,7 +101,11 @@ METHODS: tuple[tuple[str, str], ...] = (
     ("other contrasts, interactions", "Holm's correction in the named family"),
     ("heterogeneity", "moment estimate of the effect's SD; Breslow and Day; Gail and Simon"),
     ("subgroups", "exact conditional interaction test, mid-p; Welch's t on task differences"),
-    ("equivalence", "two one-sided tests: Miettinen and Nurminen's score at the margin; paired t-tests"),
+    (
+        "equivalence",
+        "two one-sided tests: Miettinen and Nurminen's score at the margin (at looks, against one-sided normal "
+        "bounds); paired t-tests",
+    ),
     ("each task", "Fisher's exact test, Benjamini and Hochberg's correction after Tarone's exclusion"),
     ("losses", "complete case, lost as failed, worst and best case on first agent-started attempts"),
     ("loss rates by condition", "Freeman and Halton's exact test"),
@@ -147,7 +159,8 @@ class Analysis:
     it; without one, all conditions together. `contrasts`: the declared primary first, then the others, each in
     both estimands; `families` names what was corrected together. `monitored`: blocks were still open, so no
     p-value here is valid as it stands. What needs a declared primary (equivalence, subgroups, robustness,
-    sensitivities) is empty without one."""
+    sensitivities) is empty without one. `withdrawn`: trials that looks counted and that no longer count: the
+    numbers are made without them. `extended`: of a contrast with a fixed end whose reps have grown."""
 
     declared: Primary | None
     monitored: bool
@@ -175,6 +188,8 @@ class Analysis:
     anytime: AnytimeFinding | None = None
     trend: TrendFinding | None = None
     halving: HalvingFinding | None = None
+    withdrawn: int = 0
+    extended: AnytimeCompanion | None = None
 
 
 def analyse(
@@ -191,8 +206,10 @@ def analyse(
     further contrasts, (treatment, control), that the plan did not name. `ran`: all trials that were run for the
     answer (None: those of `columns`). Order of trials does not matter.
     """
-    counts, ran = counted(columns, scheme), ran or trials_run(columns, scheme)
-    looks, anytime = looks_finding(scheme, ran), anytime_finding(scheme, ran)
+    recount, ran = recount_looks(scheme, columns), ran or trials_run(columns, scheme)
+    scheme, counts = replace(scheme, decisions=recount.decisions), counted(columns, scheme)
+    looks = looks_finding(scheme, ran, withdrawn=recount.withdrawn > 0)
+    anytime = anytime_finding(scheme, ran)
 
     def adapted(one: Contrast) -> Contrast:
         if anytime is not None:
@@ -217,10 +234,10 @@ def analyse(
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(primary, scheme, counts))),
+        equivalence=tuple(filter(valid, equivalences(primary, scheme, counts, looked=looks is not None))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(filter(valid, robust(primary, scheme, columns, counts))) if primary else (),
+        robustness=tuple(filter(valid, _robustness(primary, scheme, columns, counts, looks))) if primary else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
         loss_test=loss_test(scheme, columns),
         measures=metrics.found,
@@ -238,6 +255,10 @@ def analyse(
         anytime=anytime,
         trend=trend,
         halving=halving_finding(scheme, ran),
+        withdrawn=recount.withdrawn,
+        extended=anytime_companion(primary, scheme, columns)
+        if primary and looks is None and anytime is None and scheme.reps > scheme.planned_reps > 0
+        else None,
     )
 
 
@@ -250,6 +271,13 @@ def _compared(
     every = range(len(scheme.conditions))
     alive = [place for place in every if counts.valid[:, place].any()]
     return counts.compare_conditions(scheme, *(alive or every))
+
+
+def _robustness(
+    primary: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, looks: LooksFinding | None
+) -> tuple[RobustnessFinding, ...]:
+    test = None if looks is None else LookedTest.of(scheme, stagewise=looks.stagewise)
+    return robust(primary, scheme, columns, counts, looked=test)
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

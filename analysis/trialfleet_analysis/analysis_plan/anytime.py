@@ -1,6 +1,6 @@
 """Contrasts of a campaign without a fixed end: what the bets on the declared one have won after each block, and
-p-values and limits that hold at any look. The declared contrast's pairs are those of the ledger's decisions: what
-came to light later changes none."""
+p-values and limits that hold at any look. The declared contrast's pairs are those of the ledger's decisions,
+without what was withdrawn since (`recount`)."""
 
 from __future__ import annotations
 
@@ -153,21 +153,25 @@ class _SettledBets:
         )
 
 
+def _declared_bets(scheme: Scheme) -> _SettledBets:
+    """Of the ledger's decisions."""
+    assert scheme.declared is not None, "without a fixed end, a contrast is declared"
+    settled = settle_blocks([one.stage for one in scheme.decisions], scheme.planned_reps)
+    return _SettledBets(settled.stages, bets_of(scheme.declared))
+
+
 def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, columns: Columns) -> Contrast:
     """The contrast on these tasks with a p and limits that hold at any look. The declared contrast is that of the
     ledger's decisions; any other is bet on with a mixture over all effects."""
     won = _SettledBets(stages_of_pair(scheme, columns, *scheme.pair(found)), Bets())
-    informative, on_these = found.these_tasks.test.n_informative, found.these_tasks
-    test = won.test(informative, NOT_SETTLED)
+    on_these = found.these_tasks
+    test = won.test(on_these.test.n_informative, NOT_SETTLED)
     companion = replace(on_these.by_block, test=test)
     found = replace(found, these_tasks=replace(on_these, by_block=companion))
     if found.role != "primary":
         estimate, trials = on_these.difference.estimate, on_these.difference.n
         return _with(found, test, won.difference(estimate, trials, 1 - scheme.alpha), scheme.alpha)
-    reason = NOT_SETTLED if anytime.taken else NO_LOOK
-    test = replace(test, p_value=anytime.p_value, direction=anytime.side, reason=None)
-    if anytime.p_value is None:
-        test = replace(test, reason=reason)
+    test = _declared_bets(scheme).test(on_these.test.n_informative, NOT_SETTLED if anytime.taken else NO_LOOK)
     found = replace(
         found,
         compared=replace(found.compared, tasks=anytime.tasks, thin=anytime.left),
@@ -175,6 +179,24 @@ def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, column
         control_rate=anytime.control_rate,
     )
     return _with(found, test, anytime.difference, scheme.alpha)
+
+
+@dataclass(frozen=True)
+class AnytimeCompanion:
+    """What bets on the declared contrast's pairs say of a campaign with a fixed end that was given more reps: they
+    hold at any look, and so after results were seen."""
+
+    p_value: float | None
+    difference: Interval
+
+
+def anytime_companion(found: Contrast, scheme: Scheme, columns: Columns) -> AnytimeCompanion:
+    """On the tasks of the contrast, by a mixture over all effects, since none was planned. Stages are those of the
+    plan: no later end is known before results."""
+    tasks = found.compared.mask_among(scheme.tasks)
+    won = _SettledBets(stages_of_pair(scheme, columns, *scheme.pair(found), among=tasks), Bets())
+    shown = found.these_tasks.difference
+    return AnytimeCompanion(won.p_value, won.difference(shown.estimate, shown.n, 1 - scheme.alpha))
 
 
 def _with(found: Contrast, test: StratifiedTest, difference: Interval, alpha: float) -> Contrast:

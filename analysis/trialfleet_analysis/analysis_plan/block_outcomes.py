@@ -21,10 +21,13 @@ def outcomes_by_block(columns: Columns, condition: int, tasks: Bools) -> Integer
     return found
 
 
-def stages_of_pair(scheme: Scheme, columns: Columns, a: int, b: int) -> BettingStages:
-    """How bets on two conditions, by position, are settled over all tasks."""
-    every = np.ones(len(scheme.tasks), dtype=np.bool_)
-    of_a, of_b = (outcomes_by_block(columns, condition, every) for condition in (a, b))
+def stages_of_pair(
+    scheme: Scheme, columns: Columns, a: int, b: int, *, among: Bools | None = None
+) -> BettingStages:
+    """How bets on two conditions, by position, are settled: over all tasks, as long as losses leave them pairs, or
+    over just those `among`."""
+    tasks = np.ones(len(scheme.tasks), dtype=np.bool_) if among is None else among
+    of_a, of_b = (outcomes_by_block(columns, condition, tasks)[tasks] for condition in (a, b))
     complete = (of_a >= FAILED) & (of_b >= FAILED)
     margins = np.where(complete, (of_a == PASSED).astype(float) - (of_b == PASSED), np.nan)
-    return betting_stages(margins, planned=scheme.planned_reps)
+    return betting_stages(margins, planned=scheme.planned_reps, may_leave=among is None)

@@ -97,6 +97,7 @@ class Columns:
     `task`, `condition`: positions in the scheme's names. `started_s`: since the epoch, NaN where not known.
     `valid`: it has a verdict. `first_missing`: its first attempt whose agent started gave nothing to count,
     even if a retry did. `first_lost`: so, and not only because the operator stopped it.
+    `forged`: a pass that was found forged: it counts as not passed, and where losses are varied, as lost.
     `own_memory`: the agent's own memory ended it. `undelivered`: a declared delivery was
     not seen to reach the model. `cut_off`: it hit a budget, so that its times and tokens are lower bounds.
     `measures`: metrics by key, NaN where there is none.
@@ -111,6 +112,7 @@ class Columns:
     passed: Bools
     first_missing: Bools
     first_lost: Bools
+    forged: Bools
     own_memory: Bools
     undelivered: Bools
     cut_off: Bools

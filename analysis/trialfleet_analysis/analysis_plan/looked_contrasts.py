@@ -15,7 +15,7 @@ from trialfleet_analysis.analysis_plan.contrast import BlockCompanion, Contrast,
 from trialfleet_analysis.analysis_plan.looks import LooksFinding, decided_counts
 from trialfleet_analysis.monitoring import design_of
 from trialfleet_analysis.statistics.comparisons import StratifiedTest, conditional_odds_ratio
-from trialfleet_analysis.statistics.estimates import Integers, Interval, floats
+from trialfleet_analysis.statistics.estimates import Integers, Interval, floats, rejects
 from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
 from trialfleet_analysis.statistics.sequential import (
     SequentialDesign,
@@ -79,12 +79,13 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
         )
     level = 1 - scheme.alpha
     if not looks.stagewise:
-        difference, odds = interim_limits(design, len(looks.taken), four)
+        rejected = looks.p_value is not None and rejects(looks.p_value, scheme.alpha)
+        difference, odds = interim_limits(design, len(looks.taken), four, rejected=rejected)
     else:
         difference, odds = _at(four, level)
     if looks.difference is not None and looks.difference.low is not None:
-        over = looks.difference
-        difference = replace(difference, low=over.low, high=over.high, method="stage-wise")
+        over = replace(difference, low=looks.difference.low, high=looks.difference.high, method="stage-wise")
+        difference = over if difference.estimate is None else _including(over, difference.estimate)
     return _AtTheLook(
         tasks,
         float(rates(four[0], four[1]).mean()),
@@ -94,16 +95,16 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
     )
 
 
-def interim_limits(design: SequentialDesign, look: int, four: FourCounts) -> tuple[Interval, Interval]:
-    """Of the difference and the odds ratio, at a look, from 1, that has not crossed: at the level of its normal
+def interim_limits(
+    design: SequentialDesign, look: int, four: FourCounts, *, rejected: bool = False
+) -> tuple[Interval, Interval]:
+    """Of the difference and the odds ratio, at a look, from 1, that is no crossing: at the level of its normal
     bound, so that the intervals of all looks cover at once (Jennison & Turnbull 2000, chapter 9). They hold 0, and
-    1: the exact test, which decides there, has not rejected."""
+    1, unless the exact test, which decides there, has `rejected`."""
     level, bound = 1 - design.alpha, float(normal_bounds(design)[look - 1])
     difference, odds = _at(four, float(2 * special.ndtr(bound) - 1))
-    return (
-        _including(replace(difference, level=level, method="repeated"), 0.0),
-        _including(replace(odds, level=level), 1.0),
-    )
+    difference, odds = replace(difference, level=level, method="repeated"), replace(odds, level=level)
+    return (difference, odds) if rejected else (_including(difference, 0.0), _including(odds, 1.0))
 
 
 def _including(interval: Interval, value: float) -> Interval:

@@ -1,5 +1,5 @@
 """The declared contrast of a campaign that declared looks: what each decided, and the p and the limits that
-allow for them. The counts are those of the ledger's decisions: what came to light later changes none."""
+allow for them. The counts are those of the ledger's decisions, without what was withdrawn since (`recount`)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from trialfleet_analysis.analysis_plan.contrast import plain_interval
 from trialfleet_analysis.monitoring import design_of, stages_of
 from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.statistics.sequential import (
-    SequentialDesign,
-    SequentialLook,
     monitor,
     sequential_p,
     stagewise_difference,
@@ -55,9 +53,10 @@ class LookFinding:
 class LooksFinding:
     """`planned`: the blocks after which is looked; `levels`: the two-sided p at which each decides. `ended`: why
     the campaign is over, None while it goes on. `stagewise`: whether `p_value` is by stage-wise ordering, of a
-    campaign that crossed or reached its end; else it is the sequential p, which may stand at any declared look.
-    `difference`: of such a campaign, its median estimate with stage-wise limits; the odds ratio likewise; else
-    None. `unbiased`: whether these medians are unbiased: it crossed, or no rule of futility was obeyed.
+    campaign that crossed or reached its end; else, or where data of a look were withdrawn since, it is the
+    sequential p, which may stand at any declared look. `difference`: where it is stage-wise, the median estimate
+    with stage-wise limits; the odds ratio likewise; else None. `unbiased`: whether these medians are unbiased: it
+    crossed, or no rule of futility was obeyed.
     `futility`: the directions that the rule looks for (None: no rule); `given_up`: why it ended the campaign, a
     clause (None: it did not). `trials` of `planned_trials`: all that ran for it, of every task and condition, up
     to the look that ended it. `dropped`: tasks that were left out as saturated, each with the blocks that it is
@@ -86,8 +85,9 @@ class LooksFinding:
     dropped: Mapping[str, int]
 
 
-def looks_finding(scheme: Scheme, ran: TrialsRun) -> LooksFinding | None:
-    """None where no looks are declared, or one after every block."""
+def looks_finding(scheme: Scheme, ran: TrialsRun, *, withdrawn: bool = False) -> LooksFinding | None:
+    """None where no looks are declared, or one after every block. `withdrawn`: data that a look counted no longer
+    count, and are in none of the scheme's decisions: its looks were not those of this test."""
     declared, decisions = scheme.declared, scheme.decisions
     if declared is None or not isinstance(declared.stop, StopRule):
         return None
@@ -96,11 +96,10 @@ def looks_finding(scheme: Scheme, ran: TrialsRun) -> LooksFinding | None:
     if ended is None and len(decisions) == len(design.looks):
         ended = decisions[-1]
     stages = stages_of(design, decisions)
-    seen = monitor(design, stages)[-1] if stages else None
+    seen = monitor(design, stages)
     rule = None if declared.stop.futility == "none" else declared.stop.futility
     verdict = None if ended is None else ended.result.verdict
-    stagewise = verdict not in (None, "futility")
-    over = seen if stagewise else None
+    stagewise = verdict not in (None, "futility") and not withdrawn
     level = 1 - scheme.alpha
     taken_up = ran.count_up_to(None if ended is None else ended.blocks)
     planned = ran.tasks * len(scheme.conditions) * design.blocks
@@ -110,13 +109,13 @@ def looks_finding(scheme: Scheme, ran: TrialsRun) -> LooksFinding | None:
         spending=design.spending,
         taken=tuple(map(_finding, decisions)),
         ended=verdict,
-        p_value=None if seen is None else seen.p_value if stagewise else sequential_p(design, stages),
+        p_value=None if not seen else seen[-1].p_value if stagewise else sequential_p(design, stages),
         stagewise=stagewise,
         unbiased=stagewise and (verdict != "end" or rule is None or not all(one.obeyed for one in decisions)),
         futility=None if rule is None else rule.side,
         given_up=rule.reason if rule is not None and verdict == "futility" else None,
-        difference=None if over is None else _difference(design, over, decisions, level=level),
-        odds_ratio=None if over is None else plain_interval(stagewise_odds_ratio(design, stages, level=level)),
+        difference=stagewise_difference(seen, *decided_counts(decisions)[1], level=level) if stagewise else None,
+        odds_ratio=plain_interval(stagewise_odds_ratio(design, stages, level=level)) if stagewise else None,
         trials=taken_up,
         planned_trials=planned,
         extended=scheme.reps > design.blocks and ended is not None,
@@ -143,12 +142,6 @@ def _finding(decision: Decision) -> LookFinding:
         verdict=result.verdict,
         obeyed=decision.obeyed,
     )
-
-
-def _difference(
-    design: SequentialDesign, seen: SequentialLook, decisions: Sequence[Decision], *, level: float
-) -> Interval:
-    return stagewise_difference(design, seen, *decided_counts(decisions)[1], level=level)
 
 
 def decided_counts(

@@ -24,6 +24,7 @@ from trialfleet_analysis.statistics.continuous import (
 from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Test
 from trialfleet_analysis.tables.columns import Bools
 from trialfleet_ledger.metric_table import METRICS
+from trialfleet_ledger.plurals import plural
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,9 @@ def _cost(name: str, place: int, columns: Columns, lost: int, cap: float | None)
     ratio = total / passes if total is not None and passes else None
     reason = None
     if total is None:
-        reason = f"the cost of {unknown} of {cost.size} trials was not measured" if cost.size else NO_COST
+        reason = (
+            f"the cost of {unknown} of {plural(cost.size, 'trial')} was not measured" if cost.size else NO_COST
+        )
     elif not passes:
         reason = "no trial passed"
     most = 0.0 if not lost else lost * cap if cap is not None else None
@@ -325,7 +328,9 @@ def _ratio(
     cost = columns.measures["cost_usd"][mine]
     unknown = int(np.sum(~np.isfinite(cost)))
     if unknown or resamples is None:
-        reason = f"the cost of {unknown} of {cost.size} trials was not measured" if unknown else NO_BUDGET
+        reason = (
+            f"the cost of {unknown} of {plural(cost.size, 'trial')} was not measured" if unknown else NO_BUDGET
+        )
         return BootstrapInterval(
             None, None, None, 1 - scheme.alpha, cost.size, "cost_per_pass", estimand, reason=reason
         )

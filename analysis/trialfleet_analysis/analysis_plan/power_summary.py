@@ -12,6 +12,7 @@ from scipy import optimize, special
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme
 from trialfleet_analysis.analysis_plan.contrast import Contrast
+from trialfleet_analysis.monitoring import design_of, drop_block_of, futility_of
 from trialfleet_analysis.statistics.comparisons import variance_components
 from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Interval, cannot_reject
 from trialfleet_analysis.statistics.power import (
@@ -30,7 +31,9 @@ from trialfleet_analysis.statistics.power.allocation import (
     within_variance,
 )
 from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
+from trialfleet_analysis.statistics.sequential import sequential_power
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.looks import revised_reps
 
 LARGEST_SHIFT = 80.0  # logits
 UNSEEN = 0.5  # the first guess where the normal approximation asks for more than 100 points
@@ -151,11 +154,23 @@ class DeclaredPower:
 
 
 @dataclass(frozen=True)
+class PlannedPower:
+    """Of the whole plan with its looks, on these tasks: what it had before anything ran, whenever it stopped.
+    Simulated with the test that decides, from the tasks' own blinded rates. `effect`: the declared one, or the one
+    that a test at the end alone finds with a power of 80%, by a normal approximation."""
+
+    effect: float
+    power: float
+    monte_carlo_se: float
+    blocks: int
+
+
+@dataclass(frozen=True)
 class PowerSummary:
     """Of the primary contrast, or of the first contrast where none was declared. `mean`, `icc`, `sigma_int`: the
     nuisance values that these numbers rest on, of both arms together. `equal`: designs of as many trials, fewest
     tasks first; `balance_reps`: the reps at which the noise within tasks equals the spread of effects between them
-    (None: not known, or no more spread than chance was seen)."""
+    (None: not known, or no more spread than chance was seen). `planned`: where looks are declared."""
 
     mean: float | None
     icc: Interval
@@ -165,11 +180,13 @@ class PowerSummary:
     declared: tuple[DeclaredPower, ...]
     equal: tuple[More, ...] = ()
     balance_reps: float | None = None
+    planned: PlannedPower | None = None
 
 
 POWER = 0.8
 SIMULATED_TRIALS = 6_000_000  # per power figure: trials of all simulated campaigns together
 TIMES = (1, 2, 4)
+PLANS = 1_000  # simulated
 NO_POWER = "power 0: too few tasks could distinguish them"
 UNKNOWN_SPREAD = "how far effects differ between tasks is not known"
 THESE: Estimand = "these_tasks"
@@ -215,7 +232,31 @@ def power_summary(contrast: Contrast | None, scheme: Scheme, counts: CellCounts)
             for t, r in same_trials(found.tasks, found.whole_reps)
         ),
         balance_reps=_balance(found),
+        planned=_planned(tasks, scheme),
     )
+
+
+def _planned(tasks: OwnTasks, scheme: Scheme) -> PlannedPower | None:
+    """None without looks, and where these tasks' rates leave no room for the effect."""
+    declared = scheme.declared
+    if declared is None or declared.stop is None or declared.anytime is not None:
+        return None
+    design = design_of(declared, scheme.planned_reps, revised_reps(scheme.decisions))
+    within = float(np.mean(2 * tasks.rates * (1 - tasks.rates) / design.blocks))
+    alone = least_effect(math.sqrt(within / tasks.rates.size), df=None, alpha=scheme.alpha, power=POWER)
+    effect = declared.effect or alone
+    arms = None if effect is None else apart(tasks.rates, effect)
+    if effect is None or arms is None:
+        return None
+    found = sequential_power(
+        *arms,
+        design,
+        futility=futility_of(declared),
+        drop_saturated=drop_block_of(declared),
+        simulations=PLANS,
+        seed=scheme.seed_of("power of the plan", THESE),
+    )
+    return PlannedPower(effect, found.power, found.se, design.blocks)
 
 
 def _larger() -> list[tuple[int, int]]:

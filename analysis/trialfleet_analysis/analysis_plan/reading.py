@@ -87,6 +87,7 @@ def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:
         passed=truths(used, "passed"),
         first_missing=truths(used, "first_run_missing"),
         first_lost=_first_lost(used),
+        forged=among(used, "verdict", (Verdict.FORGED,)),
         own_memory=among(used, "verdict", (Verdict.EXHAUSTED,)) & among(used, "stop", (Stop.MEMORY,)),
         undelivered=_undelivered(used, condition, scheme),
         cut_off=among(used, "stop", BUDGET_STOPS),

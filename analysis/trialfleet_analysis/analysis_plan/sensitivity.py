@@ -4,7 +4,7 @@ whether time did."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -21,6 +21,12 @@ from trialfleet_analysis.analysis_plan.columns import (
 )
 from trialfleet_analysis.analysis_plan.compared import is_thin
 from trialfleet_analysis.analysis_plan.contrast import Contrast, pair_tasks, plain_test, side
+from trialfleet_analysis.analysis_plan.looked_robustness import (
+    GOES_ON,
+    LookedTest,
+    count_first_runs,
+    count_stages,
+)
 from trialfleet_analysis.analysis_plan.measures import BUDGET
 from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
@@ -28,7 +34,14 @@ from trialfleet_analysis.statistics.estimates import Estimand, Integers, Interva
 from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
 from trialfleet_analysis.statistics.missing import FourCounts as Arms
 from trialfleet_analysis.statistics.missing import loss_by_condition
-from trialfleet_analysis.statistics.missing.scenarios import SixCounts, assumed, exact, judged, tipping
+from trialfleet_analysis.statistics.missing.scenarios import (
+    FEW_CHOICES,
+    SixCounts,
+    assumed,
+    exact,
+    judged,
+    tipping,
+)
 from trialfleet_analysis.tables.columns import Bools
 
 ScenarioName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
@@ -39,28 +52,31 @@ SensitivityName = Literal["own_memory_as_lost", "per_protocol"]
 
 @dataclass(frozen=True)
 class ScenarioFinding:
-    """The primary contrast if what is missing had gone one way. `sign`: of the difference: 1, 0 or −1."""
+    """The primary contrast if what is missing had gone one way. `sign`: of the difference: 1, 0 or −1. `goes_on`:
+    the look that was taken last would not have ended the campaign."""
 
     name: ScenarioName
     difference: float | None
     p_value: float | None
     rejects: bool
     sign: int
+    goes_on: bool = False
 
 
 @dataclass(frozen=True)
 class RobustnessFinding:
     """The primary contrast as measured, and on first agent-started attempts under four assumptions. `missing`:
-    trials whose first such attempt was lost, even if a retry was measured. `robust`: all lead to the same
-    decision, sign included. `tipping_point`: the fewest missing trials whose adverse resolution changes the
-    decision; None: no number of them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer
-    might do."""
+    trials whose first such attempt was lost, even if a retry was measured, and `forged` ones. `robust`: all lead
+    to the same decision, sign included, and so does every adverse resolution of some of them that was tried.
+    `tipping_point`: the fewest missing trials whose adverse resolution changes the decision; None: no number of
+    them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer might do."""
 
     treatment: str
     control: str
     estimand: Estimand
     missing_treatment: int
     missing_control: int
+    forged: int
     scenarios: tuple[ScenarioFinding, ...]
     robust: bool
     tipping_point: int | None
@@ -91,19 +107,33 @@ class LossTestFinding:
     trials: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Judge:
+    """A test of the contrast. `test`: p, and the side that it points to; `decide`: what follows; `by_task`: counts
+    of its strata as those of tasks, for the difference. `choices`: of lost runs, how many are tried one by one.
+    `compare`: of all tasks' counts under an assumption, those of the tasks that the contrast would be made of."""
+
+    test: Callable[[Arms[Integers]], tuple[float | None, int]]
+    decide: Callable[[Arms[Integers]], int]
+    by_task: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
+    choices: int = FEW_CHOICES
+    compare: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
+
+
 def robust(
-    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts
+    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, looked: LookedTest | None = None
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
     Over all primary tasks, also those that the contrast leaves out since losses left them too few trials: they
     enter as far as an assumption gives them trials. A retry that measured does not undo the loss before it: longer
     runs are lost more often, and failures run longer. So the four assumptions are made on first agent-started
-    attempts, and must decide as the measured trials do.
+    attempts, and must decide as the measured trials do. With looks, `looked` takes them again on these tasks,
+    under each assumption.
     """
     a, b = scheme.pair(contrast)
     as_measured = counts.arms(a, b, counts.tasks_of(scheme, contrast))
-    first = columns.without(columns.first_missing)
+    first = columns.without(columns.first_missing | columns.forged)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)
     some = (kept.valid[:, a] + lost[:, a] > 0) & (kept.valid[:, b] + lost[:, b] > 0)
@@ -111,18 +141,36 @@ def robust(
         return ()
     arms = [(kept.passes[some, side], kept.valid[some, side], lost[some, side]) for side in (a, b)]
     six = (*arms[0], *arms[1])
-    tests: dict[Estimand, Callable[[Arms[Integers]], tuple[float | None, int]]] = {
-        "these_tasks": exact,
-        "tasks_like_these": _paired,
-    }
-
-    def comparable(found: Arms[Integers]) -> Arms[Integers]:
-        return found if scheme.keeps_thin else _without_thin(found, six)
-
-    return tuple(
-        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six, comparable)
-        for estimand, test in tests.items()
+    forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
+    return (
+        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looked, forged),
+        _finding(contrast, "tasks_like_these", _fixed(_paired, scheme, six), Arms(*as_measured), six, forged),
     )
+
+
+def _on_these(
+    contrast: Contrast,
+    measured: Arms[Integers],
+    six: SixCounts,
+    scheme: Scheme,
+    columns: Columns,
+    looked: LookedTest | None,
+    forged: int,
+) -> Iterator[RobustnessFinding]:
+    """Nothing before the first look."""
+    if looked is None:
+        yield _finding(contrast, "these_tasks", _fixed(exact, scheme, six), measured, six, forged)
+    elif scheme.decisions:
+        judge = _Judge(looked, looked.decide, looked.by_task, looked.choices)
+        seen = count_stages(scheme.decisions, scheme)
+        yield _finding(contrast, "these_tasks", judge, seen, count_first_runs(contrast, scheme, columns), forged)
+
+
+def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], scheme: Scheme, six: SixCounts) -> _Judge:
+    def compare(counts: Arms[Integers]) -> Arms[Integers]:
+        return counts if scheme.keeps_thin else _without_thin(counts, six)
+
+    return _Judge(test, lambda counts: judged("", counts, test, scheme.alpha).decision, compare=compare)
 
 
 def _without_thin(counts: Arms[Integers], six: SixCounts) -> Arms[Integers]:
@@ -137,21 +185,19 @@ def _without_thin(counts: Arms[Integers], six: SixCounts) -> Arms[Integers]:
 def _finding(
     contrast: Contrast,
     estimand: Estimand,
-    test: Callable[[Arms[Integers]], tuple[float | None, int]],
-    alpha: float,
+    judge: _Judge,
     measured: Arms[Integers],
     six: SixCounts,
-    comparable: Callable[[Arms[Integers]], Arms[Integers]],
+    forged: int,
 ) -> RobustnessFinding:
-    scenarios = [
-        judged("as_measured", measured, test, alpha),
-        *(
-            judged(name.replace(" ", "_"), comparable(counts), test, alpha)
-            for name, counts in assumed(six).items()
-        ),
-    ]
+    named = {"as measured": measured}
+    named |= {name: judge.compare(counts) for name, counts in assumed(six).items()}
+    decisions = {name: judge.decide(counts) for name, counts in named.items()}
     found = tipping(
-        six, scenarios[1].decision, lambda counts: judged("", comparable(counts), test, alpha).decision
+        six,
+        decisions["complete case"],
+        lambda counts: judge.decide(judge.compare(counts)),
+        choices=judge.choices,
     )
     return RobustnessFinding(
         treatment=contrast.treatment,
@@ -159,15 +205,21 @@ def _finding(
         estimand=estimand,
         missing_treatment=int(six[2].sum()),
         missing_control=int(six[5].sum()),
+        forged=forged,
         scenarios=tuple(
-            ScenarioFinding(
-                cast("ScenarioName", one.name), difference(one.counts), one.p_value, one.decision != 0, one.sign
-            )
-            for one in scenarios
+            _scenario(cast("ScenarioName", name.replace(" ", "_")), counts, judge, decisions[name])
+            for name, counts in named.items()
         ),
-        robust=len({one.decision for one in scenarios}) == 1,
+        robust=len(set(decisions.values())) == 1 and found.point is None,
         tipping_point=found.point,
         tipping_exhaustive=found.exhaustive,
+    )
+
+
+def _scenario(name: ScenarioName, counts: Arms[Integers], judge: _Judge, decision: int) -> ScenarioFinding:
+    p_value, sign = judge.test(counts)
+    return ScenarioFinding(
+        name, difference(judge.by_task(counts)), p_value, decision in (1, -1), sign, goes_on=decision == GOES_ON
     )
 
 

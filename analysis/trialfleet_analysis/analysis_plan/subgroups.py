@@ -16,6 +16,7 @@ from trialfleet_analysis.statistics.comparisons.convolution import Strata, centr
 from trialfleet_analysis.statistics.estimates import Estimand, Floats, Interval, Test
 from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
 from trialfleet_analysis.tables.columns import Bools
+from trialfleet_ledger.plurals import plural
 
 EXACT, WELCH = "exact interaction, mid-p", "Welch's t on task differences"
 
@@ -177,7 +178,7 @@ def _nothing_to_compare(of_task: list[str | None], known: list[str]) -> str | No
     if not of_task:
         return "no task with valid trials in both conditions"
     if missing:
-        return f"not in the plan for {missing} of {len(of_task)} tasks"
+        return f"not in the plan for {missing} of {plural(len(of_task), 'task')}"
     return f"all tasks are {known[0]}" if len(known) == 1 else None
 
 

@@ -19,7 +19,7 @@ from trialfleet_ledger.trend import TrendPrimary
 @dataclass(frozen=True)
 class TrendDose:
     """One condition of the trend; `rate`: mean of its tasks' rates, None without a valid trial: then it is in no
-    other number. `lost`: first runs that gave nothing to count, over all tasks."""
+    other number. `lost`: first runs that gave nothing to count, and `forged` ones, over all tasks."""
 
     condition: str
     dose: int
@@ -27,6 +27,7 @@ class TrendDose:
     valid: int
     rate: float | None
     lost: int
+    forged: int
 
 
 TrendLossName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
@@ -118,8 +119,10 @@ def _doses(
         place = scheme.conditions.index(name)
         x, n = counts.passes[tasks, place], counts.valid[tasks, place]
         rate = float(rates(x, n).mean()) if n.size and n.all() else None
-        lost = int(np.sum(columns.first_missing & (columns.condition == place)))
-        yield TrendDose(name, dose, int(x.sum()), int(n.sum()), rate, lost)
+        here = columns.condition == place
+        forged = columns.forged & here
+        lost = (columns.first_missing & here) | forged
+        yield TrendDose(name, dose, int(x.sum()), int(n.sum()), rate, int(lost.sum()), int(forged.sum()))
 
 
 def _test(x: Integers, n: Integers, doses: list[int]) -> TrendTest:
@@ -138,8 +141,9 @@ def _slope(x: Integers, n: Integers, doses: list[int], level: float) -> DoseSlop
 def _scenarios(
     test: TrendTest, scheme: Scheme, columns: Columns, at: list[int], doses: list[int], alpha: float
 ) -> Iterator[TrendUnderLoss]:
-    """Lost first runs left out; all failed; all as a fall would have it, and as a rise would."""
-    first = columns.without(columns.first_missing)
+    """Lost first runs, forged ones among them, left out; all failed; all as a fall would have it, and as a rise
+    would."""
+    first = columns.without(columns.first_missing | columns.forged)
     kept = counted(first, scheme)
     x, n, lost = (each[:, at] for each in (kept.passes, kept.valid, kept.trials - kept.valid))
     if not lost.any() or test.p_value is None:

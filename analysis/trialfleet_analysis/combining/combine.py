@@ -32,6 +32,7 @@ from trialfleet_analysis.statistics.pooling import (
     random_effects,
     strata_weights,
 )
+from trialfleet_ledger.plurals import plural
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,10 @@ def between_campaigns(counts: Sequence[FourCounts]) -> Test:
     telling = [four for four in counts if informative(*four).any()]
     if len(telling) < 2:
         return Test(
-            None, None, EXACT, reason=f"{len(telling)} of {len(counts)} campaigns have an informative task"
+            None,
+            None,
+            EXACT,
+            reason=f"{len(telling)} of {plural(len(counts), 'campaign')} have an informative task",
         )
     at = np.repeat(np.arange(len(telling)), [four[0].size for four in telling])
     return interaction(concatenated(telling), [at == number for number in range(len(telling))])

@@ -20,6 +20,7 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,16 +139,17 @@ def _refuse_without_look(frame: Frame, where: str) -> None:
         raise OperatorError(
             "no complete block of the campaign has been looked at: its bets have won nothing yet",
             where=where,
-            hint="`trialfleet resume` runs what is missing; until then leave it out",
+            hint=f"{frame.way_on}; until then leave it out",
         )
 
 
 def _refuse_unfinished(found: CampaignTables, where: str) -> None:
     if found.monitored or not found.terminal:
         raise OperatorError(
-            f"the campaign is not finished: {found.trials.num_rows:,} of {found.frame.planned:,} trials are over",
+            f"the campaign is not finished: {found.trials.num_rows:,} of "
+            f"{plural(found.frame.planned, 'trial')} are over",
             where=where,
-            hint="`trialfleet resume` runs what is missing; until then leave it out",
+            hint=f"{found.frame.way_on}; until then leave it out",
         )
 
 

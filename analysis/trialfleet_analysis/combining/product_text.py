@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trialfleet_analysis.combining.product import EvidenceProduct, MultipliedCampaign
 from trialfleet_analysis.combining.sections import methods_section, record_section
-from trialfleet_analysis.report.figures import bare_p, evidence, p_value, plural
+from trialfleet_analysis.report.figures import bare_p, evidence, p_value
 from trialfleet_analysis.report.findings.looks import DECISIONS
 from trialfleet_analysis.report.findings.tables import (
     ReportSection,
@@ -18,6 +18,7 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
+from trialfleet_ledger.plurals import plural
 
 NAMED = 5  # factors that the sentence names
 
@@ -56,7 +57,7 @@ def _cautions(found: EvidenceProduct) -> Iterator[str]:
     if found.shared_tasks:
         yield f"{plural(len(found.shared_tasks), 'task')} of several campaigns: each campaign bet on it."
     if not found.verified:
-        yield "Bundles were not verified: that they exist was looked up."
+        yield "Bundles were not verified: they were not read, or not pulled."
 
 
 def _incomplete(one: MultipliedCampaign) -> Iterator[str]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trialfleet_analysis.combining.shown import Combined, CombinedLine, ShownCombination, shown
-from trialfleet_analysis.report.figures import bare_p, bare_points, p_value, plural, point_limits
+from trialfleet_analysis.report.figures import bare_p, bare_points, p_value, point_limits
 from trialfleet_analysis.report.findings.tables import ReportSection
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
@@ -21,6 +21,7 @@ from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minu
 from trialfleet_analysis.report.markdown import long_text, section_lines
 from trialfleet_ledger.display_text import markdown as escaped
 from trialfleet_ledger.display_text import one_line
+from trialfleet_ledger.plurals import plural
 
 MOST = 12  # cautions on a terminal
 

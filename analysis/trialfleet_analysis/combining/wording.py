@@ -8,17 +8,10 @@ from collections.abc import Iterator, Sequence
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.report.figures import (
-    level,
-    p_value,
-    percent,
-    plural,
-    point_limits,
-    points,
-    unsigned_points,
-)
+from trialfleet_analysis.report.figures import level, p_value, percent, point_limits, points, unsigned_points
 from trialfleet_analysis.statistics.estimates import Estimand, Interval, Test, cannot_reject, rejects
 from trialfleet_analysis.statistics.pooling import FEW_CAMPAIGNS, Weighing
+from trialfleet_ledger.plurals import plural
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 EVERY: dict[Weighing, str] = {
@@ -126,7 +119,7 @@ def _cautions(found: Combination, campaigns: Sequence[CampaignEvidence]) -> Iter
         shared = plural(len(found.shared_tasks), "task")
         yield f"{shared} of several campaigns: a stratum in each, which counts as often as there are campaigns."
     if not found.verified:
-        yield "Bundles were not verified: that they exist was looked up."
+        yield "Bundles were not verified: they were not read, or not pulled."
 
 
 def _disagreement(found: Combination) -> Iterator[str]:

@@ -129,8 +129,7 @@ def read_pilot(campaign: str, store: str | None, treatment: str | None, control:
     opened = source.open()
     found = open_campaign(opened, source.campaign, verify=False)
     pilot = _estimated(found, _contrast(found.frame, treatment, control))
-    if found.interim:
-        found.record_look(opened, at=time(), by="trialfleet power --pilot")
+    found.record_look(opened, at=time(), by="trialfleet power --pilot")
     return pilot
 
 
@@ -267,8 +266,7 @@ def read_earlier(campaign: str, store: str | None, condition: str | None) -> Ear
     if name not in found.frame.conditions:
         said = f"no condition {name!r} in that campaign" if name else "that campaign declares no primary contrast"
         raise OperatorError(said, where="--control", hint=f"one of: {', '.join(found.frame.conditions)}")
-    if found.interim:
-        found.record_look(opened, at=time(), by="trialfleet power --from-campaign")
+    found.record_look(opened, at=time(), by="trialfleet power --from-campaign")
     pair = (primary.treatment, name) if primary is not None and primary.control == name else (name, name)
     return EarlierCampaign(
         campaign=found.frame.plan.title,

@@ -12,8 +12,9 @@ from trialfleet_analysis.power_cli.known_tasks import KnownDesign, KnownTasksPla
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
 from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head, points, table
-from trialfleet_analysis.report.figures import NOTHING, percent, plural
+from trialfleet_analysis.report.figures import NOTHING, percent
 from trialfleet_ledger.display_text import one_line
+from trialfleet_ledger.plurals import plural
 
 SHOWN = 12  # tasks of a campaign of many
 
@@ -80,7 +81,8 @@ def trend(found: TrendPlan) -> Iterator[RenderableType]:
             )
     yield shown
     yield Text(
-        f"exact trend test, alpha {found.effort.alpha:g}, {found.effort.simulations:,} campaigns a figure; at "
+        f"exact trend test, alpha {found.effort.alpha:g}, "
+        f"{plural(found.effort.simulations, 'campaign')} a figure; at "
         f"the lowest dose a mean rate of {percent(found.lowest_rate)}, ICC {found.icc:g}; logits move with it"
     )
 
@@ -89,7 +91,7 @@ def halvings(found: Sequence[HalvingPlan]) -> Iterator[RenderableType]:
     for one in found:
         cost = "" if one.cost is None else f", which cost {_money(one.cost)}"
         yield Text(
-            f"the control and the four treatments together take {one.trials:,} trials of {one.whole:,} "
+            f"the control and the four treatments together take {plural(one.trials, 'trial')} of {one.whole:,} "
             f"({percent(one.trials / one.whole)}){cost}:\n"
             f"after block {one.after} of {one.reps}, two treatments are left out"
         )
@@ -141,7 +143,8 @@ def known(found: KnownTasksPlan) -> Iterator[RenderableType]:
     if found.bets is not None:
         yield from (Text(""), *bets(found.bets))
     yield Text(
-        f"simulated: {found.effort.simulations:,} campaigns per figure, seed {found.effort.seed}; exact mid-p\n"
+        f"simulated: {plural(found.effort.simulations, 'campaign')} per figure, seed {found.effort.seed}; "
+        "exact mid-p\n"
         "for tasks like these, plan with --pilot: it takes how far rates and effects differ"
     )
     if not found.sigma_int:

@@ -27,10 +27,11 @@ from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head as _head
 from trialfleet_analysis.power_cli.words import points as _points
 from trialfleet_analysis.power_cli.words import table as _table
-from trialfleet_analysis.report.figures import NOTHING, percent, plural
+from trialfleet_analysis.report.figures import NOTHING, percent
 from trialfleet_analysis.statistics.estimates import Estimand
 from trialfleet_analysis.statistics.power import Design, TestName
 from trialfleet_ledger.display_text import one_line
+from trialfleet_ledger.plurals import plural
 
 TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Boschloo's exact test"}
 NAMES: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
@@ -212,7 +213,7 @@ def _nothing(found: CampaignPlan) -> Iterator[RenderableType]:
 
 def _simulated(found: CampaignPlan) -> str:
     return (
-        f"simulated: {found.effort.simulations:,} campaigns per figure, seed {found.effort.seed}; "
+        f"simulated: {plural(found.effort.simulations, 'campaign')} per figure, seed {found.effort.seed}; "
         "± is the Monte Carlo standard error\n"
         "these tasks: stratified exact mid-p test; tasks like these: paired t test over tasks"
     )

@@ -16,6 +16,7 @@ from trialfleet_analysis.report.declared_result import (
     DeclaredResult,
     could_tell,
     declared_result,
+    missing_runs,
     outcome_of,
 )
 from trialfleet_analysis.report.figures import (
@@ -23,7 +24,6 @@ from trialfleet_analysis.report.figures import (
     limits,
     p_value,
     percent,
-    plural,
     point_limits,
     points,
     quantity,
@@ -32,7 +32,9 @@ from trialfleet_analysis.report.figures import (
 from trialfleet_analysis.report.halving_answer import halving_answer
 from trialfleet_analysis.report.trend_answer import name_thin_tasks, trend_answer
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_ledger.plurals import plural
 
+EXTENDED = "its p is not valid: reps were added after results were seen"
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 
@@ -55,7 +57,7 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         declared = "trend" if report.headline is None else f"contrast {report.headline.name}"
         return (f"The declared {declared} has no answer: its {are} ({names}).",)
     if report.analysis.trend is not None:
-        return trend_answer(report.analysis.trend)
+        return trend_answer(report.analysis.trend, EXTENDED if report.progress.extended_after_look else None)
     result = declared_result(report)
     if result is None:
         return tuple(_conditions(report))
@@ -66,8 +68,9 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         first = f"{first}: {size}{_few(result)}"
     elif size is not None:
         second = f"{size}{_needed(result, outcome)}. {second or ''}".rstrip()
-    if outcome != "undefined" and (why := _given_up(result)) is not None:
-        first = f"{first} (stopped: {why})"
+    clauses = _after_stop(result, outcome)
+    if clauses:
+        first = f"{first} ({'; '.join(clauses)})"
     fragile = "" if outcome == "undefined" else _fragile(result)
     after = halving_answer(report, report.analysis.halving) if report.analysis.halving else (_saved(result),)
     return tuple(text for text in (f"{first}.{_thin(result)}{fragile}", second, *after) if text)
@@ -97,7 +100,7 @@ def _shortened(found: LooksFinding) -> str | None:
     if last.blocks < of:
         return (
             f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
-            f"{of} blocks"
+            f"{plural(of, 'block')}"
         )
     if found.dropped:
         return f"Left out after block {found.drop_after}, saturated: {plural(len(found.dropped), 'task')}"
@@ -137,7 +140,7 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         margin = unsigned_points(result.declared.margin)
         return (
             f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
-            f"(two one-sided tests, each at {result.declared.alpha:g})"
+            f"(two one-sided tests{' at the looks' if result.looks else ''}, each at {result.declared.alpha:g})"
         )
     nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
@@ -200,6 +203,35 @@ def _given_up(result: DeclaredResult) -> str | None:
     return None if result.looks is None else result.looks.given_up
 
 
+def _after_stop(result: DeclaredResult, outcome: Outcome) -> list[str]:
+    """What a reader must know of the looks that led to this decision, as clauses."""
+    why = None if outcome == "undefined" else _given_up(result)
+    clauses = [] if why is None else [f"stopped: {why}"]
+    clauses += [_withdrawn(result)] if result.withdrawn else []
+    return [*clauses, *([_extended(result)] if result.extended and outcome != "undefined" else [])]
+
+
+def _extended(result: DeclaredResult) -> str:
+    """Why the p is not valid, and what is: bets on pairs, for these tasks."""
+    found = result.companion
+    if found is None or found.p_value is None:
+        return EXTENDED
+    shown = point_limits(found.difference)
+    interval = f", {level(found.difference.level)} interval {shown}" if shown else ""
+    return f"{EXTENDED}; valid at any look: {p_value(found.p_value)}{interval}, by bets on pairs"
+
+
+def _withdrawn(result: DeclaredResult) -> str:
+    """Where data were seen that no longer count."""
+    if result.looks is not None and result.looks.taken:
+        last, ended = result.looks.taken[-1].number, result.looks.ended
+        return f"{'decided' if ended else 'going on'} at look {last} on data since withdrawn"
+    if result.anytime is not None and result.anytime.taken:
+        last, ended = result.anytime.taken[-1].blocks, result.anytime.ended
+        return f"{'decided' if ended else 'going on'} after block {last} on data since withdrawn"
+    return "decided on data since withdrawn"
+
+
 def _few(result: DeclaredResult) -> str:
     """Names the informative tasks where they are one or two."""
     few = could_tell(result.contrast)
@@ -208,8 +240,15 @@ def _few(result: DeclaredResult) -> str:
 
 def _needed(result: DeclaredResult, outcome: Outcome) -> str:
     """What the design would have found most of the time, where it found nothing."""
-    found = result.detectable
-    if found is None or found.mde is None or outcome not in ("not_shown", "not_possible") or _equivalent(result):
+    found, planned = result.detectable, result.planned
+    if outcome not in ("not_shown", "not_possible") or _equivalent(result):
+        return ""
+    if planned is not None:
+        return (
+            f"; the plan with its looks had {percent(planned.power)} power at a true difference of "
+            f"{unsigned_points(planned.effect)} points"
+        )
+    if found is None or found.mde is None or result.looks is not None:
         return ""
     needed = f"{unsigned_points(found.mde)} points"
     return f"; a true difference of at least {needed} would have been needed ({100 * found.power:g}% power)"
@@ -220,7 +259,7 @@ def _fragile(result: DeclaredResult) -> str:
     found = result.robustness
     if found is None or found.robust:
         return ""
-    lost = plural(found.missing_treatment + found.missing_control, "lost first run")
+    lost = missing_runs(found)
     if found.tipping_point is None:
         return f" Not robust to the {lost}."
     few = "" if found.tipping_exhaustive else "at most "

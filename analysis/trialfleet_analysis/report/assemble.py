@@ -86,6 +86,7 @@ def assemble(
         campaign=frame.plan.campaign,
         banner=frame.plan.banner,
         verified=campaign.verified,
+        not_pulled=campaign.not_pulled,
         progress=_progress(campaign),
         answer=(),
         cautions=(),

@@ -111,8 +111,9 @@ class Report:
     `dry_run`: other agents ran in place of the campaign's. `title`: its name; of a dry run, with that label.
     `decision`: of the declared contrast; None without one. `answer`: that decision, then its size and its cost, in
     sentences. `summary`: the contrast in one table. `compared`: tasks that the conditions' means and all contrasts
-    are made of. `tampered`: records of the campaign that were changed or deleted; `journaled`: such ones are
-    noticed. `below_plan`: of an interim report, the cells that still wait for trials, fewest first; halted tasks
+    are made of. `not_pulled`: verdicts whose bundles a pull left out. `tampered`: records of the campaign that
+    were changed or deleted; `journaled`: such ones are noticed. `below_plan`: of an interim report, the cells that
+    still wait for trials, fewest first; halted tasks
     apart.
     """
 
@@ -147,6 +148,7 @@ class Report:
     quarantined: tuple[RefusedBundle, ...]
     unplanned: tuple[str, ...]
     manifest: tuple[ManifestLine, ...]
+    not_pulled: int = 0
     tampered: tuple[str, ...] = ()
     journaled: bool = True
     below_plan: tuple[BelowPlan, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.process import CautionedPass, UncausedPass
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import plural
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Verdict
 
 _NAMED = 5  # trials or tasks of a sentence

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
+from trialfleet_analysis.analysis_plan.anytime import AnytimeCompanion, AnytimeFinding
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
-from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable
+from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable, PlannedPower
 from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
 from trialfleet_analysis.report.campaign_report import Outcome, Report
 from trialfleet_analysis.report.crashes import find_halted_sides
-from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.trend_answer import trend_outcome
 from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.plurals import plural
 
 ENOUGH = 3  # informative tasks from which on a number over tasks is shown without their number
 
@@ -35,7 +35,8 @@ F = TypeVar("F", bound=OfEstimand)
 @dataclass(frozen=True)
 class DeclaredResult:
     """The declared contrast in one estimand. What was not computed is None. `cancelled`: the campaign was, before
-    a look ended it."""
+    a look ended it. `withdrawn`: trials that its looks counted and that no longer count. `extended`: reps
+    were added after results were seen, and no declared rule allows for that; `companion`: what holds then."""
 
     contrast: Contrast
     declared: Primary
@@ -45,10 +46,14 @@ class DeclaredResult:
     part: OnTheseTasks | OnTasksLikeThese
     detectable: Detectable | None
     power: DeclaredPower | None
+    planned: PlannedPower | None
     equivalence: EquivalenceFinding | None
     robustness: RobustnessFinding | None
     looks: LooksFinding | None
     anytime: AnytimeFinding | None
+    withdrawn: int
+    extended: bool
+    companion: AnytimeCompanion | None
 
 
 def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | None:
@@ -68,10 +73,14 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         part=contrast.these_tasks if on_these else contrast.tasks_like_these,
         detectable=None if anytime else _of(analysis.outlook.detectable, estimand),
         power=None if anytime else _of(analysis.outlook.declared, estimand),
+        planned=analysis.outlook.planned if on_these else None,
         equivalence=_of(analysis.equivalence, estimand),
         robustness=_of(analysis.robustness, estimand),
         looks=analysis.looks if on_these else None,
         anytime=anytime,
+        withdrawn=analysis.withdrawn if on_these else 0,
+        extended=report.progress.extended_after_look and not (on_these and (analysis.looks or anytime)),
+        companion=analysis.extended if on_these else None,
     )
 
 
@@ -110,3 +119,9 @@ def could_tell(contrast: Contrast) -> str | None:
     if informative == tasks:
         return None
     return f"{f'only {informative}' if informative else 'none'} of {plural(tasks, 'task')} could distinguish them"
+
+
+def missing_runs(found: RobustnessFinding) -> str:
+    """The runs that robustness is judged over, counted."""
+    missing = found.missing_treatment + found.missing_control
+    return plural(missing, "lost or forged run" if found.forged else "lost first run")

@@ -187,14 +187,6 @@ def seconds(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f} s"
 
 
-def plural(number: int, noun: str) -> str:
-    """
-    >>> plural(1, "trial"), plural(2, "trial"), plural(1200, "task")
-    ('1 trial', '2 trials', '1,200 tasks')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def evidence(log: float) -> str:
     """An e-value, of its logarithm.
 

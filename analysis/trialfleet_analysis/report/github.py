@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.tables import Value
 from trialfleet_ledger.display_text import markdown
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 
 MAX_LINES = 40
 _SENTENCES = 6  # after the first

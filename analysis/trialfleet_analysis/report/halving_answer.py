@@ -8,8 +8,9 @@ from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.cost_sentence import trials_taken
-from trialfleet_analysis.report.figures import p_value, percent, plural
+from trialfleet_analysis.report.figures import p_value, percent
 from trialfleet_analysis.statistics.estimates import rejects
+from trialfleet_ledger.plurals import plural
 
 
 def halving_answer(report: Report, found: HalvingFinding) -> Iterator[str]:

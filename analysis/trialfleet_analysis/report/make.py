@@ -19,6 +19,7 @@ from trialfleet_analysis.report.warnings import emptiest
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import replace_outputs
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.store.protocol import Store
 
 MOST_HTML = 5_000_000  # bytes of a report with its pairs
@@ -65,8 +66,7 @@ def make_report(
     refuse_left_out(pairs, found.frame.decisions)
     if complete:
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
-    if found.interim:
-        found.record_look(store, at=now, by="trialfleet report")
+    found.record_look(store, at=now, by="trialfleet report")
     made = assemble(found, versions=versions(), requested=pairs, cutoff=cutoff)
     if not pairs and cutoff is None:
         keep_answer(store, found, answer_of(made))
@@ -76,11 +76,11 @@ def make_report(
 def _refuse_below(found: CampaignTables, where: str) -> None:
     below = below_plan(found)
     if below:
-        cells = "1 cell is" if len(below) == 1 else f"{len(below):,} cells are"
+        cells = "1 cell is" if len(below) == 1 else f"{plural(len(below), 'cell')} are"
         raise OperatorError(
             f"{cells} below the plan: {emptiest(below)}",
             where=where,
-            hint="`trialfleet resume` runs what is missing; without --complete only full blocks count",
+            hint=f"{found.frame.way_on}; without --complete only full blocks count",
         )
 
 

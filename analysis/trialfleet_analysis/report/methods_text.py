@@ -9,8 +9,9 @@ from functools import cache
 from importlib.resources import files
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import ESTIMANDS, plural
+from trialfleet_analysis.report.figures import ESTIMANDS
 from trialfleet_ledger.looks import StopRule
+from trialfleet_ledger.plurals import plural
 
 TITLE = "For the methods section"
 CELL = "a cell's rate"

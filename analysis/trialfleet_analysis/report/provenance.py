@@ -15,6 +15,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan, PlannedAgent
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment
 
 LEFT_OUT = "Metrics left out"  # of single trials, where they cannot be
@@ -66,7 +67,7 @@ def _left_out(trials: pa.Table) -> Iterator[tuple[str, str]]:
             name, _, value = word.partition(": ")
             found.setdefault(name, []).append(f"{trial}: {value}")
     for name, told in sorted(found.items()):
-        more = f" and {len(told) - NAMED} more trials" if len(told) > NAMED else ""
+        more = f" and {plural(len(told) - NAMED, 'more trial')}" if len(told) > NAMED else ""
         yield name, f"{'; '.join(told[:NAMED])}{more}"
 
 
@@ -116,7 +117,7 @@ def _agent(planned: PlannedAgent, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "version", agent.version or "not declared"
     yield "model", agent.model or "none"
     yield "digest", f"sha256 {planned.digest}"
-    yield "budget", f"{agent.max_turns} turns, {agent.timeout_s:g} s"
+    yield "budget", f"{plural(agent.max_turns, 'turn')}, {agent.timeout_s:g} s"
     if deliveries := plan.deliveries.get(planned.digest):
         yield "deliveries", _deliveries(deliveries)
     if agent.options:
@@ -166,14 +167,15 @@ def _events(frame: Frame) -> Iterator[tuple[str, str]]:
     for look in frame.looks:
         yield (
             f"look {look.number}",
-            f"{look.by}: {look.terminal} of {look.planned} trials, {look.complete_blocks} complete blocks, "
+            f"{look.by}: {look.terminal} of {plural(look.planned, 'trial')}, "
+            f"{plural(look.complete_blocks, 'complete block')}, "
             f"{_time(look.at)}",
         )
 
 
 def _counted(values: Iterable[str | None]) -> Iterator[tuple[str, str]]:
     for value, number in tally(values).items():
-        yield value, f"{number} trials"
+        yield value, f"{plural(number, 'trial')}"
 
 
 def _time(seconds: float) -> str:

@@ -9,7 +9,7 @@ from trialfleet_analysis.analysis_plan.contrast import OnTheseTasks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.power_summary import Detectable
 from trialfleet_analysis.report.campaign_report import Report, SummaryEntry, SummaryRow
-from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result
+from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result, missing_runs
 from trialfleet_analysis.report.figures import (
     DEMONSTRATED,
     NOTHING,
@@ -18,11 +18,11 @@ from trialfleet_analysis.report.figures import (
     level,
     p_value,
     percent,
-    plural,
     point_limits,
     points,
     unsigned_points,
 )
+from trialfleet_ledger.plurals import plural
 
 LIMITS = {
     "": "Miettinen–Nurminen score, stratified",
@@ -86,6 +86,7 @@ def _test(result: DeclaredResult) -> SummaryEntry:
         method = test.method
     alpha = f"alpha {result.declared.alpha:g}" if adjusted is None else f"{bare_p(adjusted.p_value)} after Holm"
     monitored = "; not valid under monitoring" if result.monitored else ""
+    monitored += "; not valid: reps were added after results were seen" if result.extended else ""
     return SummaryEntry(p_value(test.p_value), f"{method}; {alpha}{monitored}")
 
 
@@ -100,14 +101,19 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
     going = "the campaign was cancelled" if result.cancelled else "the campaign goes on"
     state = f"decided: {found.ended}" if found.ended else going
     estimate = _looks_estimate(found, cancelled=result.cancelled)
-    reps = f"; {found.planned[-1]} reps re-estimated, {found.revised_from} planned" if found.revised_from else ""
+    reps = (
+        f"; {plural(found.planned[-1], 'rep')} re-estimated, {found.revised_from} planned"
+        if found.revised_from
+        else ""
+    )
     return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{estimate}{reps}")
 
 
 def _looks_estimate(found: LooksFinding, *, cancelled: bool) -> str:
     """Which difference stands in the table above, or the one that allows for looks."""
-    if found.ended == "futility" or (found.ended is None and found.taken and cancelled):
-        return "; raw difference, stopped early"
+    if found.taken and not found.stagewise and (found.ended or cancelled):
+        early = found.ended != "end" or found.taken[-1].blocks < found.planned[-1]
+        return f"; raw difference{', stopped early' if early else ''}"
     median = found.difference.estimate if found.difference is not None and found.unbiased else None
     return "" if median is None else f"; median-unbiased difference {points(median)}"
 
@@ -126,7 +132,7 @@ def _information(result: DeclaredResult) -> SummaryEntry:
     )
     if isinstance(part, OnTheseTasks):
         told = f"{part.informative:,} of {plural(part.strata, 'task')} informative"
-        return SummaryEntry(told, f"{part.difference.n:,} trials; {least}")
+        return SummaryEntry(told, f"{plural(part.difference.n, 'trial')}; {least}")
     told = f"{part.moved:,} of {plural(result.contrast.tasks, 'task')} differ"
     share = part.largest_share  # above 1 where the others sum to the opposite: in its own table
     largest = "" if share is None or share > 1 else f"largest: {percent(share)} of the sum; "
@@ -135,11 +141,24 @@ def _information(result: DeclaredResult) -> SummaryEntry:
 
 def _detectable(result: DeclaredResult) -> SummaryEntry | None:
     found = result.detectable
+    if result.looks is not None:
+        return _of_plan(result)
     if found is None:
         return None
     if found.mde is None:
         return SummaryEntry(NOTHING, found.reason)
     return SummaryEntry(f"{unsigned_points(found.mde)} points", f"{100 * found.power:g}% power; {made_by(found)}")
+
+
+def _of_plan(result: DeclaredResult) -> SummaryEntry:
+    """Of a campaign with looks, whatever it took."""
+    found = result.planned
+    if found is None:
+        return SummaryEntry(NOTHING, "these tasks' rates leave no room for the effect")
+    error = f"±{percent(found.monte_carlo_se)}"
+    return SummaryEntry(
+        f"{percent(found.power)} power", f"of the plan with its looks, at {points(found.effect)}; {error}"
+    )
 
 
 def made_by(found: Detectable) -> str:
@@ -153,6 +172,8 @@ def _power(result: DeclaredResult) -> SummaryEntry | None:
     found = result.power
     if found is None:
         return None
+    if result.looks is not None:
+        return _of_plan(result)
     if found.power is None or found.monte_carlo_se is None:
         return SummaryEntry(NOTHING, found.reason)
     error = f"±{percent(found.monte_carlo_se)}"
@@ -175,9 +196,11 @@ def _lost(result: DeclaredResult) -> SummaryEntry:
     lost = found.missing_treatment + found.missing_control
     if not lost:
         return SummaryEntry("none")
-    runs = plural(lost, "lost first run")
+    runs = missing_runs(found)
     if found.robust:
-        return SummaryEntry("robust", f"{runs} cannot change the decision")
+        if found.tipping_exhaustive:
+            return SummaryEntry("robust", f"{runs} cannot change the decision")
+        return SummaryEntry("no change found", f"of {runs}, no choice that was tried changes the decision")
     point = "some" if found.tipping_point is None else f"{found.tipping_point:,}"
     few = "" if found.tipping_exhaustive or found.tipping_point is None else "at most "
     return SummaryEntry("not robust", f"{few}{point} of {runs} could change the decision")

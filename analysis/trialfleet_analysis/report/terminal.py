@@ -19,7 +19,6 @@ from trialfleet_analysis.report.figures import (
     bare_points,
     limits,
     percent,
-    plural,
     point_limits,
     short_limits,
 )
@@ -27,6 +26,7 @@ from trialfleet_analysis.report.findings.effort import core_seconds
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.tables import Value
 from trialfleet_ledger.display_text import one_line
+from trialfleet_ledger.plurals import plural
 
 MOST = 12  # contrasts, cautions, and tasks of the cells that are printed; the files hold the others
 WIDEST = 5  # conditions whose cells stand side by side in 80 columns

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from trialfleet_analysis.analysis_plan.trend import TrendFinding
 from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.report.figures import decimals, level, p_value, percent, plural
+from trialfleet_analysis.report.figures import decimals, level, p_value, percent
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject, rejects
+from trialfleet_ledger.plurals import plural
 
 MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
 
@@ -33,8 +34,9 @@ def trend_outcome(found: TrendFinding) -> Outcome:
     return "more" if test.direction > 0 else "less"
 
 
-def trend_answer(found: TrendFinding) -> tuple[str, ...]:
-    """The decision, the rates from the lowest dose to the highest, and how steep."""
+def trend_answer(found: TrendFinding, caveat: str | None = None) -> tuple[str, ...]:
+    """The decision, the rates from the lowest dose to the highest, and how steep. `caveat`: what the decision's
+    sentence must say of its p."""
     outcome = trend_outcome(found)
     if outcome == "undefined":
         return (f"The declared trend has no answer yet: {found.test.reason}.", *_without_data(found))
@@ -42,16 +44,18 @@ def trend_answer(found: TrendFinding) -> tuple[str, ...]:
     monitored = ", not valid under monitoring" if found.monitored else ""
     size = f"{rates}, {p_value(found.test.p_value)}{monitored}, exact trend test"
     first, beside = _decision(found, outcome), _beside(found)
+    note = f" ({caveat})" if caveat else ""
     if outcome in MOVED or outcome == "conflict":
-        return (f"{first}: {size}.{beside}", *_steepness(found))
-    return (f"{first}.{beside}", f"{size[0].upper()}{size[1:]}.")
+        return (f"{first}: {size}{note}.{beside}", *_steepness(found))
+    return (f"{first}{note}.{beside}", f"{size[0].upper()}{size[1:]}.")
 
 
 def _beside(found: TrendFinding) -> str:
     """Sentences that are added to the decision."""
     left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
-    lost = sum(one.lost for one in found.doses)
-    fragile = () if found.robust else (f"Not robust to the {plural(lost, 'lost first run')}.",)
+    lost, forged = (sum(each) for each in zip(*((one.lost, one.forged) for one in found.doses), strict=True))
+    runs = plural(lost, "lost or forged run" if forged else "lost first run")
+    fragile = () if found.robust else (f"Not robust to the {runs}.",)
     return "".join(f" {text}" for text in (*_without_data(found), *left_out, *fragile))
 
 

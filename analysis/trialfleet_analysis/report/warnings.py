@@ -10,11 +10,13 @@ from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.causes import cause_cautions, code_cautions
 from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
-from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent, plural
+from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.looks import PEEKING
+from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.stored_journal import explain_absence
 
 SUSPICIOUS = (
     0.01  # p of a diagnostic below which the reader is warned: with five checks, one in twenty clean campaigns
@@ -30,9 +32,11 @@ def cautions(report: Report) -> tuple[str, ...]:
     result = declared_result(report)
     return (
         *_tampered(report),
+        *_not_pulled(report),
         *_interim(report),
         *(_confounded(result.contrast) if result else ()),
         *_quarantine(report),
+        *_withdrawn(report),
         *cause_cautions(report),
         *code_cautions(report),
         *_impossible(report),
@@ -106,7 +110,8 @@ def _waiting(report: Report) -> str:
     progress = report.progress
     return (
         f"All numbers are made of the first {plural(progress.complete_blocks, 'complete block')} of "
-        f"{progress.blocks} only; {progress.beyond:,} later trials wait, since early finishers would bias them. "
+        f"{progress.blocks} only; {plural(progress.beyond, 'later trial')} left out: "
+        "early finishers would bias them. "
         f"This look is recorded, and no p-value{_but(report)} is valid under monitoring: looking again and again "
         f"finds something by chance: {PEEKING}."
     )
@@ -147,15 +152,24 @@ def _changes(contrast: Contrast) -> str:
 def _tampered(report: Report) -> Iterator[str]:
     named, trials = report.tampered[:CELLS_NAMED], [one for one in report.quarantined if one.tampered]
     more = f"; and {len(report.tampered) - CELLS_NAMED} more" if len(report.tampered) > CELLS_NAMED else ""
+    copied = explain_absence([*report.tampered, *(one.reason for one in trials)])
     if named:
         restore = "Restore what was written, or do not rely on this answer."
-        yield f"Tampered: {'; '.join(named)}{more}. {restore}"
+        yield f"Tampered: {'; '.join(named)}{more}. {restore}{copied}"
     if trials:
         first = trials[0]
         yield (
             f"Tampered: {plural(len(trials), 'trial')} left out as missing data, because records or bundles are "
             f"not what was written (listed under losses). For example {first.task} × {first.condition}, trial "
-            f"{first.trial}: {first.reason}."
+            f"{first.trial}: {first.reason}.{'' if named else copied}"
+        )
+
+
+def _not_pulled(report: Report) -> Iterator[str]:
+    if report.not_pulled:
+        yield (
+            f"Bundles were not pulled (`pull --no-bundles`): {plural(report.not_pulled, 'verdict')} not checked "
+            "against them. `trialfleet pull` without --no-bundles adds the bundles."
         )
 
 
@@ -166,7 +180,7 @@ def _quarantine(report: Report) -> Iterator[str]:
             f"Left out as missing data: {plural(len(damaged), 'trial')} whose bundle is not what its end says "
             "(listed under losses)."
         )
-    if not report.verified:
+    if not report.verified and not report.not_pulled:
         yield "Bundles were not verified for this report (--no-verify): only their existence was checked."
     if not report.journaled:
         yield (
@@ -175,6 +189,16 @@ def _quarantine(report: Report) -> Iterator[str]:
         )
     if report.unplanned:
         yield f"Left out: {plural(len(report.unplanned), 'outcome')} that the plan has no place for."
+
+
+def _withdrawn(report: Report) -> Iterator[str]:
+    """What a look counted and the answer does not."""
+    if report.analysis.withdrawn:
+        trials = plural(report.analysis.withdrawn, "trial")
+        yield (
+            f"Looks counted {trials} that no longer count: bundles were quarantined, records are not what was "
+            "written, or a task was halted. The decisions stay in the record; the answer is computed without them."
+        )
 
 
 def _impossible(report: Report) -> Iterator[str]:

@@ -56,8 +56,7 @@ def _read(source: CampaignSource, *, verify: bool) -> CampaignTables:
 
     store = source.open()
     found = open_campaign(store, source.campaign, verify=verify)
-    if found.interim:
-        found.record_look(store, at=time.time(), by="trialfleet side-by-side")
+    found.record_look(store, at=time.time(), by="trialfleet side-by-side")
     return found
 
 
@@ -66,8 +65,9 @@ def _parts(found: SideBySide) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    from trialfleet_analysis.report.figures import limits, percent, plural
+    from trialfleet_analysis.report.figures import limits, percent
     from trialfleet_ledger.display_text import one_line
+    from trialfleet_ledger.plurals import plural
 
     first, *others = found.caveats
     yield Text(one_line(first), style="bold")

@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 
 from trialfleet_analysis.rates import CellResult, LeftOut, cell_results, compared_tasks
-from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.statistics.estimates import EffectiveInterval
 from trialfleet_analysis.statistics.intervals import effective_sample_wilson
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 
 LABEL = "Not randomised together"
 NAMED = 5  # tasks that a message names
@@ -152,4 +152,4 @@ def _caveats(names: tuple[str, str], campaigns: tuple[CampaignTables, CampaignTa
                 f"{one.frame.reps} are used, and this look is recorded."
             )
         if not one.verified:
-            yield f"{name}: bundles were not verified; that they exist was looked up."
+            yield f"{name}: bundles were not verified: they were not read, or not pulled."

@@ -1,9 +1,9 @@
 """The tables of a finished campaign, kept in its store: a cache, sealed to the records that it was made from.
 
 What proves that kept tables are fresh, each time they are opened: the contents of plan, amendments, halts and
-quarantine; the listing of all outcomes with the store's tags, or else their contents; the digests of the files;
-that they say what a campaign of this plan can say; and some outcomes, drawn at random, beside their rows. What was
-found in a bundle or a chain is as of the day when they were made; trials that were refused then are read again.
+quarantine; the listing of outcomes and attempts with the store's tags, or in a copy the contents of their records;
+the digests of the files; that they say what a campaign of this plan can say; and some outcomes, drawn at random,
+beside their rows. Trials that were refused when the tables were made are read again.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from trialfleet_analysis.attempt_listing import are_as_written
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import CampaignRecords, Frame, few_of, parsed
 from trialfleet_analysis.tables.arrow import evidence_of, trials_table
 from trialfleet_analysis.tables.columns import integers, known, numbers, some, texts, words
 from trialfleet_analysis.tables.rows import TaskRow, Use, trial_row
 from trialfleet_analysis.tables.schema import ATTEMPTS, TRIALS, NotThese, from_parquet, to_parquet
+from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen, Record, Sha256
@@ -35,62 +37,52 @@ from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
+from trialfleet_ledger.store.observed import ObservedReads
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
+from trialfleet_ledger.stored_journal import StoredJournal
 
 _FEW = re.compile(r"campaign\.json|(amendments|halts|quarantine)/.*")
 _OUTCOMES = "outcomes/"
+_LISTED = (keys.PLAN, _OUTCOMES, "attempts/")
+_REPLACED = "/live.log.zst"
 
 
 class RecordDigests(Frozen):
     """Digests of the records that tables rest on. `few`: of the contents of plan, amendments, halts and
-    quarantine; `outcomes`: of the contents of all outcomes; `listed`: of their listing with its tags, which stands
-    for their contents in the one store that it was made in. None: the store gives no tags."""
+    quarantine; `outcomes`: of the contents of all outcomes; `listed`: of the listing of plan, outcomes, attempts
+    with its tags, which stands for their contents in the one store that it was made in; `place`: the plan's tag,
+    which tells that store from a copy. None: the store gives no tags."""
 
     few: Sha256
     outcomes: Sha256
     listed: Sha256 | None
+    place: str | None = None
 
 
 @dataclass(frozen=True)
-class ReadDigests:
-    """A campaign's store, read through: remembers the digests of what it gave. It only reads. `known`: the listing
-    of the outcomes, if the caller has just made it."""
+class ReadDigests(ObservedReads):
+    """Remembers the digests of what the store gave. `known`: the listing of the outcomes, if the caller has just
+    made it."""
 
-    store: Store
-    campaign: str
     known: Sequence[ListedKey] | None = None
     few: dict[str, str] = field(default_factory=dict[str, str])
     outcomes: dict[str, str] = field(default_factory=dict[str, str])
     listed: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
 
-    @property
-    def url(self) -> str:
-        return self.store.url
-
-    def now(self) -> float:
-        return self.store.now()
-
-    def get(self, key: str) -> bytes | None:
-        raw = self.store.get(key)
-        self._saw(key, raw)
-        return raw
-
-    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-        for key, raw in self.store.get_many(keys):
-            self._saw(key, raw)
-            yield key, raw
-
-    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
-        for raw in self.store.reread(key, over_s):
-            self._saw(key, raw)
-            yield raw
+    def remember(self, key: str, raw: bytes | None) -> None:
+        name = key.removeprefix(f"{self.campaign}/")
+        seen = self.outcomes if name.startswith(_OUTCOMES) else self.few if _FEW.fullmatch(name) else None
+        if seen is not None and raw is not None:
+            seen[name] = sha256(raw)
 
     def list(self, prefix: str) -> Iterator[ListedKey]:
         whole = f"{self.campaign}/{_OUTCOMES}"
+        start = len(self.campaign) + 1
+        sealed = prefix.startswith(_LISTED, start)
         for entry in self.known if self.known is not None and prefix == whole else self.store.list(prefix):
-            name = entry.key.removeprefix(f"{self.campaign}/")
-            if name.startswith(_OUTCOMES):
-                self.listed[name] = f"{entry.size} {entry.tag}" if entry.tag else None
+            key, size, tag, _ = entry
+            if sealed and not key.endswith(_REPLACED):
+                self.listed[key[start:]] = f"{size} {tag}" if tag else None
             yield entry
 
     def sources(self) -> RecordDigests:
@@ -99,18 +91,13 @@ class ReadDigests:
             few=_digest(self.few.items()),
             outcomes=_digest(self.outcomes.items()),
             listed=self.listing(),
+            place=self.listed.get(keys.PLAN),
         )
 
     def listing(self) -> str | None:
         """The listing's digest alone."""
         tags = [(name, tag) for name, tag in self.listed.items() if tag is not None]
         return _digest(tags) if len(tags) == len(self.listed) else None
-
-    def _saw(self, key: str, raw: bytes | None) -> None:
-        name = key.removeprefix(f"{self.campaign}/")
-        seen = self.outcomes if name.startswith(_OUTCOMES) else self.few if _FEW.fullmatch(name) else None
-        if seen is not None and raw is not None:
-            seen[name] = hashlib.sha256(raw).hexdigest()
 
 
 def _digest(facts: Iterable[tuple[str, str]]) -> str:
@@ -289,7 +276,7 @@ def kept(witness: ReadDigests, frame: Frame, tasks: tuple[TaskRow, ...]) -> Cach
     seal = _seal(store.get(f"{folder}/seal.json"))
     if seal is None or (seal.campaign, seal.uid) != (frame.plan.campaign, frame.plan.uid):
         return None
-    seen = _same_sources(witness, seal.sources)
+    seen = _same_sources(witness, seal.sources, frame.journal)
     if seen is None:
         return None
     files = dict(store.get_many([f"{folder}/{name}.parquet" for name in _NAMES]))
@@ -316,18 +303,29 @@ def _seal(raw: bytes | None) -> CacheManifest | None:
         return None
 
 
-def _same_sources(witness: ReadDigests, sealed: RecordDigests) -> RecordDigests | None:
+def _same_sources(witness: ReadDigests, sealed: RecordDigests, journal: StoredJournal) -> RecordDigests | None:
     """What the store's records are now, if that is what was sealed. The listing's tags are enough where they are
-    the same; a copy of the store has others, and its outcomes are read."""
-    keys = [entry.key for entry in witness.list(f"{witness.campaign}/outcomes/")]
+    the same; a copy of the store has others, and its records are read. Its bundles are as they were copied."""
     if sealed.few != witness.sources().few:
         return None
+    outcomes, attempts = list_sealed(witness)
     if sealed.listed is not None and witness.listing() == sealed.listed:
         return sealed
-    for _ in witness.get_many(keys):
+    if sealed.place is not None and witness.sources().place == sealed.place:
+        return None
+    for _ in witness.get_many(outcomes):
         pass
     now = witness.sources()
-    return now if now.outcomes == sealed.outcomes else None
+    if now.outcomes != sealed.outcomes or not are_as_written(witness.store, witness.campaign, journal, attempts):
+        return None
+    return now
+
+
+def list_sealed(witness: ReadDigests) -> tuple[list[str], list[str]]:
+    """List what a seal's `listed` is made of: the keys of outcomes, and those below `attempts/`."""
+    folders = (keys.plan(witness.campaign), keys.outcomes(witness.campaign), keys.attempts(witness.campaign))
+    _, outcomes, attempts = ([entry.key for entry in witness.list(folder)] for folder in folders)
+    return outcomes, attempts
 
 
 def _opened(raw: bytes | None, sealed: str, schema: pa.Schema) -> pa.Table:

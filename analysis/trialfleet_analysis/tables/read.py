@@ -12,9 +12,10 @@ import pyarrow as pa
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import Frame, read_frame, read_ledger, record_look
 from trialfleet_analysis.tables.arrow import attempts_table, trials_table
-from trialfleet_analysis.tables.columns import truths
+from trialfleet_analysis.tables.columns import some, texts, truths
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
+from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.stored_journal import StoredJournal
@@ -27,7 +28,8 @@ class CampaignTables:
     """One campaign, read. Arrow tables by the schemas `TRIALS` and `ATTEMPTS`.
 
     `blocks`: complete blocks. `terminal`: trials with an outcome, those that the plan has no place for included.
-    `verified`: bundles were read, not only looked up. `source`: `tables` where the store's own were used.
+    `verified`: the bundles of all verdicts were read, not only looked up; `not_pulled`: verdicts whose bundles a
+    pull left out. `source`: `tables` where the store's own were used.
     """
 
     frame: Frame
@@ -38,6 +40,7 @@ class CampaignTables:
     unplanned: tuple[str, ...]
     terminal: int
     verified: bool
+    not_pulled: int
     source: Literal["records", "tables"]
     sealed: str | None = None  # digest of the tables that the store keeps; None: it keeps none
 
@@ -60,13 +63,20 @@ class CampaignTables:
         return "; ".join([*named[:NAMED], *more, *left_out])
 
     @property
+    def faults(self) -> list[str]:
+        """One sentence about each record, or trial, that is not as it was written."""
+        of_trials = texts(some(self.trials, truths(self.trials, "tampered")), "fault")
+        return [*self.frame.tampered, *(fault for fault in of_trials if fault)]
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """One per trial with an outcome, in launch order: the columns' values by name."""
         return self.trials.to_pylist()
 
     def record_look(self, store: Store, *, at: float, by: str) -> None:
-        """Write that results were seen before the campaign's end."""
-        record_look(store, self.frame, terminal=self.terminal, complete_blocks=self.blocks, at=at, by=by)
+        """Write that results were seen, if that was before the campaign's end: for all that shows some of them."""
+        terminal = self.trials.num_rows
+        record_look(store, self.frame, terminal=terminal, complete_blocks=self.blocks, at=at, by=by)
 
 
 def open_campaign(
@@ -94,7 +104,7 @@ def open_campaign(
     # A fresh witness: what the check of the kept tables saw may be older than what is read now.
     witness = ReadDigests(store, campaign)
     made = _from_records(witness, campaign, frame.journal, verify=verify)
-    if verify and made.unplanned == () and not made.interim and not made.frame.faults:
+    if made.verified and made.unplanned == () and not made.interim and not made.frame.faults:
         with suppress(StoreError, OperatorError):
             sealed = keep(store, made.frame, witness.sources(), made.trials, made.attempts)
             return replace(made, sealed=sealed)
@@ -111,17 +121,22 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -
         unplanned=(),
         terminal=held.trials.num_rows,
         verified=True,
+        not_pulled=0,
         source="tables",
         sealed=held.sealed,
     )
 
 
 def _from_records(witness: ReadDigests, campaign: str, journal: StoredJournal, *, verify: bool) -> CampaignTables:
-    ledger = read_ledger(cast("Store", witness), campaign, journal)
+    store = cast("Store", witness)
+    for _ in store.list(keys.plan(campaign)):
+        pass
+    ledger = read_ledger(store, campaign, journal)
     tasks = task_rows(ledger)
     blocks = usable_blocks(ledger)
-    evidence = read_evidence(witness.store, ledger, verify=verify)
+    evidence = read_evidence(store, ledger, verify=verify)
     rows = trial_rows(ledger, evidence, blocks)
+    not_pulled = sum(not one.pulled for one in evidence.values())
     return CampaignTables(
         frame=ledger,
         tasks=tasks,
@@ -130,6 +145,7 @@ def _from_records(witness: ReadDigests, campaign: str, journal: StoredJournal, *
         attempts=attempts_table(attempt_rows(ledger, evidence)),
         unplanned=unplanned(ledger),
         terminal=len(ledger.outcomes),
-        verified=verify,
+        verified=verify and not not_pulled,
+        not_pulled=not_pulled,
         source="records",
     )

@@ -235,13 +235,15 @@ def possible(metrics: Metrics) -> tuple[Metrics, tuple[str, ...]]:
         for name, value in vars(metrics).items()
         if value is not None and not 0 <= value <= LARGEST_COUNT
     }
+    if not odd:
+        return metrics, ()
     return metrics.model_copy(update=dict.fromkeys(odd)), tuple(f"{name}: {odd[name]}" for name in sorted(odd))
 
 
 def _told(delivery: Delivery) -> Delivery:
     """Only claims: a channel without a claim equals a channel that is not named."""
     claims = {name: claim for name in CHANNELS if (claim := delivery.reached_model.get(name)) is not None}
-    return delivery.model_copy(update={"reached_model": claims})
+    return delivery if claims == delivery.reached_model else delivery.model_copy(update={"reached_model": claims})
 
 
 def losses(outcome: Outcome, fault: str | None) -> tuple[LossClass, ...]:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import Metrics
 
 VERSION = 6  # a table of another version is made again, never read
@@ -209,7 +210,7 @@ def from_parquet(raw: bytes, schema: pa.Schema) -> pa.Table:
     try:
         file = _parquet.ParquetFile(pa.BufferReader(raw))
         if file.metadata.num_rows > MOST_ROWS:
-            raise NotThese(f"{file.metadata.num_rows} rows")
+            raise NotThese(f"{plural(file.metadata.num_rows, 'row')}")
         table: pa.Table = file.read().combine_chunks()
     except (pa.ArrowException, OSError, MemoryError) as error:
         raise NotThese(str(error)) from error

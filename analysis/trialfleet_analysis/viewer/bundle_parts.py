@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from trialfleet_ledger.bundle import Bundle
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.trajectory import Step
 from trialfleet_ledger.untrusted import json_object
@@ -59,7 +60,7 @@ def parts_of(bundle: Bundle) -> BundleParts:
     if "trajectory.jsonl" not in bundle.files:
         faults.append("trajectory.jsonl is missing")
     if unread:
-        faults.append(f"{unread:,} lines of trajectory.jsonl are no steps, or more than {MOST_STEPS:,}")
+        faults.append(f"{plural(unread, 'line')} of trajectory.jsonl are no steps, or more than {MOST_STEPS:,}")
     return BundleParts(
         prompt=bundle.text("prompt.txt"),
         system=bundle.text("system.txt") or None,

@@ -18,6 +18,7 @@ from trialfleet_analysis.viewer.activity import ActivityReader, CampaignActivity
 from trialfleet_analysis.viewer.answer_process import AnswerProcess
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interim_results import record_shown_outcomes
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan, PlannedTask
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
@@ -94,6 +95,7 @@ class WatchedCampaign:
     _plan: Plan | None = None
     _planned: tuple[str, Mapping[str, Planned]] | None = None
     _activity: ActivityReader | None = None
+    _looked_at: int | None = None
     _activity_lock: Lock = field(default_factory=Lock)
 
     def state(self) -> CampaignState:
@@ -135,8 +137,20 @@ class WatchedCampaign:
                 self._planned = stamp, {one.id: one for one in trials(plan, reps.most)}
             return self._planned[1]
 
+    def record_look(self) -> None:
+        """For pages that show outcomes of single trials: one look for each block's worth of outcomes, however
+        long a page stays open. Raises as `state`; without a plan that can be read there is nothing to look at."""
+        counts, plan = self.counts(), self._kept_plan()
+        seen = None if plan is None else counts.terminal // len(plan.cell_names)
+        if plan is None or seen == self._looked_at:
+            return
+        self._looked_at = seen
+        ended = [entry.key.rpartition("/")[2].removesuffix(".json") for entry in counts.outcomes]
+        record_shown_outcomes(Ledger(self.store, self.campaign), plan, by="trialfleet view", ended=ended)
+
     def activity(self) -> CampaignActivity:
-        """What runs now. Raises as `state`."""
+        """What runs now, and what has ended last. Raises as `state`."""
+        self.record_look()
         planned = self.planned()
         with self._activity_lock:
             if self._activity is None:
@@ -173,8 +187,7 @@ class WatchedCampaign:
         found = open_campaign(self.store, self.campaign, verify=False, outcomes=listed)
         if not found.interim and not found.verified:
             found = open_campaign(self.store, self.campaign, outcomes=listed)
-        if found.interim and found.terminal:
-            found.record_look(self.store, at=time.time(), by="trialfleet view")
+        found.record_look(self.store, at=time.time(), by="trialfleet view")
         cells = [(cell.task, cell.condition.name) for cell in found.frame.plan.cells]
         return CampaignState(
             tables=found,

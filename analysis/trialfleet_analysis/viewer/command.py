@@ -15,6 +15,7 @@ import click
 
 from trialfleet_analysis.source import find_source
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_analysis.viewer.access import Access
@@ -62,7 +63,7 @@ def _write(store: Store, campaign: str, folder: Path) -> None:
     from trialfleet_analysis.viewer.folder import write_folder
 
     number = write_folder(WatchedCampaign(store, campaign, computed), folder)
-    click.echo(f"{number:,} files: {folder / 'index.html'}")
+    click.echo(f"{plural(number, 'file')}: {folder / 'index.html'}")
 
 
 @contextmanager

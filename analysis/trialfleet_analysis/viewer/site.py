@@ -133,12 +133,14 @@ class CampaignSite:
         return pair_page(self.watched.title(), pair, tasks[0] if same else None, self.to)
 
     def file(self, trial: str, attempt: int, path: str) -> bytes:
+        self.watched.record_look()
         found = self._reader().file(trial, attempt, path) if TRIAL.fullmatch(trial) else None
         if found is None:
             raise NoSuchPage(path)
         return found
 
     def record(self, trial: str, attempt: int | None = None) -> TrialRecord:
+        self.watched.record_look()
         found = self._reader().read(trial, attempt) if TRIAL.fullmatch(trial) else None
         if found is None:
             raise NoSuchPage(trial)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trialfleet_controller.authoring.asked import NODE, ROOT, Kind, belongs
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.untrusted import plain
 from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError
@@ -60,7 +61,7 @@ def written(
         raise _refused(_what_is_missing(kept, files, left_out), where)
     counts = {path: tokens.count(data.decode()) for path, data in kept.items()}
     if sum(counts.values()) > MAX_TOKENS[kind]:
-        raise _refused(f"wrote {sum(counts.values())} tokens, more than {MAX_TOKENS[kind]}", where)
+        raise _refused(f"wrote {plural(sum(counts.values()), 'token')}, more than {MAX_TOKENS[kind]}", where)
     tree = {path: TreeEntry(data) for path, data in kept.items()}
     try:
         with_files(workspace, tree)

@@ -9,6 +9,7 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option
 from trialfleet_ledger.display_text import printable_json
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_controller.authoring.asked import Kind
@@ -173,7 +174,8 @@ def _print(one: Built, out: Path | None) -> None:
     cost = "" if manifest.cost.cost_usd is None else f", {manifest.cost.cost_usd:.2f} USD"
     click.echo(
         f"{manifest.task}  {manifest.kind}: sha256:{manifest.tree}\n"
-        f"  {'written' if one.fresh else 'known'}: {len(manifest.tokens)} files, {total} tokens, by "
+        f"  {'written' if one.fresh else 'known'}: "
+        f"{plural(len(manifest.tokens), 'file')}, {plural(total, 'token')}, by "
         f"{manifest.author.kind} {manifest.author.version}{cost}"
         + (f"; {out / manifest.task / manifest.kind}" if out is not None else "")
     )

@@ -8,6 +8,7 @@ import time
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.waiting import waiting_for
 
 CONTEXT_DAYS = 30.0
@@ -107,14 +108,14 @@ def _contexts(campaign: str | None, store: str | None, days: float, *, results: 
     chosen = unused_contexts(opened, days)
     for one in chosen:
         made, age = one.manifest, (time.time() - one.at) / DAY_S
-        what = f"{made.task} {made.kind}: {sum(made.tokens.values())} tokens, by {made.author.kind} "
+        what = f"{made.task} {made.kind}: {plural(sum(made.tokens.values()), 'token')}, by {made.author.kind} "
         what += f"{made.author.version}, written {age:.0f} days ago"
         click.echo(what if yes else f"would remove {what}")
     if not chosen:
         click.echo("nothing to remove")
     elif yes:
         objects = remove(opened, chosen)
-        click.echo(f"{opened.url}: {len(chosen)} contexts and {objects} objects removed")
+        click.echo(f"{opened.url}: {plural(len(chosen), 'context')} and {plural(objects, 'object')} removed")
     else:
         click.echo("nothing was removed: pass --yes to delete these contexts; they are rebuilt on next use")
 
@@ -129,12 +130,14 @@ def _results(campaign: str | None, store: str | None, days: float, *, yes: bool)
     chosen = old_campaigns(opened, days, name=None if found is None else found.name)
     for one in chosen:
         age = (time.time() - one.last_at) / DAY_S
-        what = f"{one.name}: {one.files} files, {one.size / 2**20:.1f} MiB, last driven {age:.0f} days ago"
+        what = (
+            f"{one.name}: {plural(one.files, 'file')}, {one.size / 2**20:.1f} MiB, last driven {age:.0f} days ago"
+        )
         click.echo(what if yes else f"would remove {what}")
         if yes:
             files, owners = remove_campaign(opened, one.name, tell=lambda line: click.echo(line, err=True))
             _say_owners(one.name, owners)
-            click.echo(f"{one.name}: {files} files removed")
+            click.echo(f"{one.name}: {plural(files, 'file')} removed")
     if not chosen:
         click.echo("nothing to remove")
     elif not yes:
@@ -181,10 +184,10 @@ def _campaign(campaign: str, store: str | None) -> None:
     found = find(campaign, store)
     ledger = found.ledger
     plan = ledger.plan()
-    click.echo(f"{found.name}: grants of {remove_spent_grants(ledger)} finished attempts removed")
+    click.echo(f"{found.name}: grants of {plural(remove_spent_grants(ledger), 'finished attempt')} removed")
     if plan.kubernetes is not None:
         pods, owners = remove_ended_pods(ledger, plan)
-        click.echo(f"{found.name}: {pods} pods of ended attempts removed")
+        click.echo(f"{found.name}: {plural(pods, 'pod')} of ended attempts removed")
         _say_owners(found.name, owners)
     if (writes := remove_unfinished_writes(found.store)) is not None:
         click.echo(f"{found.store.url}: {writes} unfinished writes removed")

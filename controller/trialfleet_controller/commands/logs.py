@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger
@@ -37,7 +38,7 @@ def logs(campaign: str, trial: str, store: str | None, attempt: int | None, foll
     count = len(ledger.attempts.chain(wanted))
     n = attempt or count
     if n > count:
-        raise OperatorError(f"the trial has {count} attempts", where="--attempt", hint=f"1 to {count}")
+        raise OperatorError(f"the trial has {plural(count, 'attempt')}", where="--attempt", hint=f"1 to {count}")
     shown = 0
     hint = _kubectl_hint(ledger, wanted, n)
     while True:

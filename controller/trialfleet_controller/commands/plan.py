@@ -14,6 +14,7 @@ from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.prices import largest_request
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
@@ -76,7 +77,7 @@ def plan(
         reps = planned.most
     if extend is not None and extend <= reps:
         raise OperatorError(
-            f"{extend} reps are not more than the {reps} reps planned",
+            f"{extend} is not more than the {plural(reps, 'rep')} planned",
             where="--extend",
             hint=f"give {reps + 1} or more",
         )
@@ -137,7 +138,7 @@ def _request_limits(made: Plan) -> Iterator[str]:
     chosen = made.limits.request_tokens
     for spec in {spec.model: spec for spec in made.agent_specs if spec.model is not None}.values():
         tokens = largest_request(spec, chosen)
-        yield f"request     at most {tokens:,} tokens to {spec.model}; four at a time in an attempt"
+        yield f"request     at most {plural(tokens, 'token')} to {spec.model}; four at a time in an attempt"
 
 
 def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, extend: int | None) -> None:
@@ -147,7 +148,7 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         click.echo(f"agent       {_agent(made, agent)}")
     click.echo(f"tasks       {len(made.tasks)}: {', '.join(task.order.id for task in made.tasks)}")
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
-    click.echo(f"trials      {cells} cells × {reps} reps = {cells * reps}")
+    click.echo(f"trials      {cells} cells × {plural(reps, 'rep')} = {cells * reps}")
     click.echo(f"at once     {_width(made, reps)}")
     for line in (*_request_limits(made), *_declared(made)):
         click.echo(line)
@@ -160,19 +161,24 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
     for name in made.conditions:
         empty = [cell.task for cell in made.cells if cell.empty and cell.condition.name == name]
         if empty:
-            click.echo(f"empty       {name} has nothing to say for {len(empty)} of {len(made.tasks)} tasks")
+            click.echo(
+                f"empty       {name} has nothing to say for {len(empty)} of {plural(len(made.tasks), 'task')}"
+            )
     for name, lost in dict.fromkeys(
         (c.condition.name, lost) for c in made.cells for lost in c.condition.undelivered
     ):
         click.echo(f"left out    {name}: {lost}")
     if extend:
-        click.echo(f"extension   {len(chosen)} more trials for {extend} reps; planned trials do not change")
+        click.echo(
+            f"extension   {plural(len(chosen), 'more trial')} for "
+            f"{plural(extend, 'rep')}; planned ones do not change"
+        )
     click.echo("")
     shown = list(chosen) if show_all else list(islice(chosen, cells))
     for trial in shown:
         click.echo(f"block {trial.block:3d}  {trial.id}  {trial.task}  {trial.condition}")
     if len(shown) < len(chosen):
-        click.echo(f"… {len(chosen) - len(shown)} more trials (--all)")
+        click.echo(f"… {plural(len(chosen) - len(shown), 'more trial')} (--all)")
 
 
 def _width(made: Plan, reps: int) -> str:
@@ -202,7 +208,7 @@ def _agent(made: Plan, agent: AgentSpec) -> str:
     """With the conditions that run it, where the campaign has others."""
     version = f" {agent.version}" if agent.version else ""
     model = f", {agent.model}" if agent.model else ""
-    said = f"{agent.kind}{version}{model}, {agent.max_turns} turns, {agent.timeout_s:g} s"
+    said = f"{agent.kind}{version}{model}, {plural(agent.max_turns, 'turn')}, {agent.timeout_s:g} s"
     own = [name for name, planned in made.agents.items() if planned.spec == agent]
     return said if len(own) == len(made.agents) else f"{said} ({', '.join(own)})"
 

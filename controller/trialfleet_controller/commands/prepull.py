@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_controller.operate.prepull import Pulled
@@ -34,7 +35,7 @@ def prepull(campaign: str, store: str | None, nodes: tuple[str, ...]) -> None:
 
     target = target_of(find(campaign, store))
     chosen = nodes_for(target.client, target.pod, nodes)
-    click.echo(f"{target.kube.image}: {len(chosen)} nodes", err=True)
+    click.echo(f"{target.kube.image}: {plural(len(chosen), 'node')}", err=True)
     ready = 0
 
     def tell(pulled: Pulled) -> None:
@@ -46,8 +47,8 @@ def prepull(campaign: str, store: str | None, nodes: tuple[str, ...]) -> None:
     prepull(target.client, target.kube, chosen, tell=tell)
     if ready < len(chosen):
         raise OperatorError(
-            f"the image is ready on only {ready} of {len(chosen)} nodes",
+            f"the image is ready on only {ready} of {plural(len(chosen), 'node')}",
             where=target.kube.image,
             hint="fix what is printed above; attempts on the other nodes would wait and be lost as image_pull",
         )
-    click.echo(f"ready on all {ready} nodes")
+    click.echo(f"ready on all {plural(ready, 'node')}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_ledger.store.protocol import ListedKey, Store
@@ -22,12 +23,12 @@ _RECORDS = re.compile(
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
     r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"
 )
-_LEFT_OUT = ("grants/",)
+_LEFT_OUT = ("grants/", "pulled.json")
 _BUNDLE = "bundle.tar.zst"
 _SEAL = "tables/seal.json"
 _BARE = (
-    "the store has no tables, and `report` needs tables or bundles: run `trialfleet tables {}` first, then pull "
-    "again, or pull without --no-bundles"
+    "the store has no tables, so `report` on this copy cannot compare verdicts with bundles: run `trialfleet "
+    "tables {}` first, then pull again, or pull without --no-bundles"
 )
 _REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.*")
 
@@ -45,7 +46,9 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     from trialfleet_controller.campaigns import find
     from trialfleet_ledger import keys
     from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.interim_results import record_shown_outcomes
     from trialfleet_ledger.ledger import Ledger
+    from trialfleet_ledger.pulled_copy import omits_bundles
     from trialfleet_ledger.store.open import open_folder_store
 
     found = find(campaign, store)
@@ -62,19 +65,34 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
             where=str(folder / found.name),
             hint="name another folder",
         )
+    record_shown_outcomes(found.ledger, plan, by="trialfleet pull")
     odd: list[str] = []
     wanted = list(_wanted(_listed(found.store, found.name), found.name, odd, no_bundles=no_bundles))
     there = {entry.key for entry in target.list(f"{found.name}/") if not _is_replaced(found.name, entry.key)}
     missing = [key for key in wanted if key not in there]
+    omits = no_bundles or omits_bundles(found.store, found.name)
+    _mark(target, found.name, omits_bundles=True)  # until the last is there
     _copy(found.store, target, found.name, missing)
+    _mark(target, found.name, omits_bundles=omits)
     present = len(wanted) - len(missing)
-    click.echo(f"{len(missing)} files pulled into {folder / found.name}, {present} already present")
+    click.echo(f"{plural(len(missing), 'file')} pulled into {folder / found.name}, {present} already present")
     if no_bundles and f"{found.name}/{_SEAL}" not in {*wanted, *there}:
         click.echo(_BARE.format(campaign), err=True)
     for key in odd[:20]:
         click.echo(f"not copied, not a file of a campaign: {key!r}", err=True)
     if len(odd) > 20:
         click.echo(f"… and {len(odd) - 20} more", err=True)
+
+
+def _mark(target: Store, campaign: str, *, omits_bundles: bool) -> None:
+    from trialfleet_ledger import keys
+    from trialfleet_ledger.canonical import canonical_json
+    from trialfleet_ledger.pulled_copy import PulledCopy
+
+    if omits_bundles:
+        target.put(keys.pulled(campaign), canonical_json(PulledCopy(omitted=("bundles",))))
+    else:
+        target.delete(keys.pulled(campaign))
 
 
 def _copy(source: Store, target: Store, campaign: str, keys: Sequence[str]) -> None:
@@ -137,11 +155,13 @@ def _digest_in(end: bytes | None) -> str | None:
 
 
 def _listed(store: Store, campaign: str) -> Iterator[ListedKey]:
-    """The journal is listed before the records that it names, and epochs before the entries that they count: of
-    later ones the copy might lack some."""
+    """A record is listed before those that it rests on: an epoch before the entries of the journal that it counts,
+    an entry before the records that it names, a decision before its outcomes, an outcome before its attempts. Of
+    what is written while the copy is made, it then lacks nothing that it names."""
     from trialfleet_ledger import keys
 
-    early = (keys.folder(campaign, "epochs"), keys.folder(campaign, "journal"))
+    kinds: tuple[keys.Kind, ...] = ("epochs", "journal", "decisions")
+    early = (*(keys.folder(campaign, kind) for kind in kinds), keys.outcomes(campaign))
     for folder in early:
         yield from store.list(folder)
     for entry in store.list(f"{campaign}/"):

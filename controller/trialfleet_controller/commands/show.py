@@ -11,6 +11,7 @@ import click
 
 from trialfleet_controller.commands.options import store_option
 from trialfleet_ledger.display_text import one_line, printable_json, visible
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from trialfleet_ledger.bundle import Bundle
@@ -69,11 +70,13 @@ def show(
     """Show everything about one TRIAL of CAMPAIGN: prompt, patch, tests, trajectory and attempts."""
     from trialfleet_controller.campaigns import find
     from trialfleet_controller.lookup import trial_id
+    from trialfleet_ledger.interim_results import record_shown_outcomes
 
     found = find(campaign, store)
     ledger = found.ledger
     plan = ledger.plan()
     wanted = trial_id(found.store, found.name, trial)
+    record_shown_outcomes(ledger, plan, by="trialfleet show")
     chain, outcome = ledger.attempts.chain(wanted), ledger.attempts.outcome(wanted)
     bundle, fault = open_bundle(ledger, chain, attempt)
     if member is not None:
@@ -120,7 +123,7 @@ def _last_with_bundle(chain: tuple[StoredAttempt, ...], n: int | None) -> End | 
 
     if n is not None and n > len(chain):
         raise OperatorError(
-            f"the trial has {len(chain)} attempts", where="--attempt", hint=f"give 1 to {len(chain)}"
+            f"the trial has {plural(len(chain), 'attempt')}", where="--attempt", hint=f"give 1 to {len(chain)}"
         )
     candidates = chain if n is None else chain[n - 1 : n]
     return next((a.end for a in reversed(candidates) if a.end is not None and a.end.bundle is not None), None)
@@ -204,7 +207,7 @@ def _cut(bundle: Bundle) -> dict[str, str]:
 def _verdict(outcome: Outcome) -> str:
     if outcome.scored is None:
         assert outcome.abandoned is not None
-        return f"abandoned ({outcome.abandoned.words}) after {outcome.attempts} attempts"
+        return f"abandoned ({outcome.abandoned.words}) after {plural(outcome.attempts, 'attempt')}"
     s = outcome.scored
     again = f", attempt {outcome.attempts}" if outcome.attempts > 1 else ""
     tests = f"tests {'passed' if s.tests_passed else 'did not pass'}{_cause(s)}"

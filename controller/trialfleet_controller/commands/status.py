@@ -42,7 +42,7 @@ def status(campaign: str, store: str | None, watch: bool, every: float, as_json:
 
         return watch_until_over(found.store, found.name, StatusScreen.here(as_json=as_json), every_s=every)
     status = read_status(found.store, found.name)
-    if status.terminal < status.planned and status.complete_blocks:
+    if status.complete_blocks:  # without one no rate is shown
         _record_look(found.ledger, status)
     click.echo(printable_json(status.as_json(), indent=1) if as_json else "\n".join(lines(status)))
     return None

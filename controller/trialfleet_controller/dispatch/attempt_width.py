@@ -12,6 +12,7 @@ from trialfleet_controller.backends.protocol import LIVE_PODS
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.quantities import MEBIBYTE, size_text
 
 FROZEN = "these fields are part of the plan: another value needs a campaign of another name"
@@ -117,7 +118,7 @@ def _between_looks(plan: Plan) -> list[_Field]:
     if primary.halve:
         first = halving_block(plan.reps)
         blocks = max(first, plan.reps - first)
-        cause = f"primary.halve: at most {blocks} blocks run"
+        cause = f"primary.halve: at most {plural(blocks, 'block')} at once"
         return [_Field(blocks * cells, cause, lambda _: "more without it")]
     if not isinstance(primary.stop, StopRule):
         return []
@@ -127,14 +128,16 @@ def _between_looks(plan: Plan) -> list[_Field]:
         looks = plan.reps // math.ceil(wanted / cells)
         return f"primary.stop: {{looks: {looks}}}" if looks > 1 else "more with fewer looks"
 
-    return [_Field(blocks * cells, f"primary.stop: at most {blocks} blocks run between two looks", fewer_looks)]
+    return [
+        _Field(blocks * cells, f"primary.stop: at most {plural(blocks, 'block')} between two looks", fewer_looks)
+    ]
 
 
 def _blocks(plan: Plan) -> _Field:
     cells, ahead = len(plan.cells), plan.blocks_ahead
-    which = "oldest open block run" if ahead == 0 else f"{ahead + 1} oldest open blocks run"
+    which = "oldest open block run" if ahead == 0 else f"{plural(ahead + 1, 'oldest open block')} run"
     return _Field(
         (ahead + 1) * cells,
-        f"limits.blocks_ahead: {ahead} lets the {which}, of {cells} trials each",
+        f"limits.blocks_ahead: {ahead} lets the {which}, of {plural(cells, 'trial')} each",
         lambda wanted: f"limits.blocks_ahead: {math.ceil(wanted / cells) - 1}",
     )

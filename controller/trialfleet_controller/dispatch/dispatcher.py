@@ -37,6 +37,7 @@ from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialStat
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import CredentialsRefused
+from trialfleet_ledger.stored_journal import stand_in_outcome
 from trialfleet_ledger.trial_order import Planned
 
 LISTING_SHARE = 10  # listings of ends take at most a tenth of a thread's time
@@ -76,7 +77,7 @@ class Dispatcher:
         self._rate_limit = RateLimit.of(lease.creates_per_s, burst=lease.creates_burst, now=time.monotonic())
         self._io_pool = IoPool(backend.concurrency)
         self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
-        crashes = CrashWatch(ledger, self._looks.trials)
+        crashes = CrashWatch(ledger, self._looks.counted_trials)
         self._stop_conditions = StopConditions(ledger, crashes, tell, note, every_s=self._intervals.steer_s)
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
@@ -160,8 +161,12 @@ class Dispatcher:
         mine = {trial.id: trial for trial in self._trials}
         done = [trial for trial in self._trials if trial.id in survey.done]
         begun = [mine[trial] for trial in survey.open if trial in mine and trial not in checked.tampered]
+        left_out = [mine[trial] for trial in checked.tampered if trial in mine]
         note_outcomes(self._ledger, checked.journal, [trial.id for trial in done])
-        self._table.resume([*done, *(mine[trial] for trial in checked.tampered if trial in mine)], begun)
+        self._table.resume([*done, *left_out], begun)
+        for trial in left_out:  # what it has cost is not known
+            self._table.earlier(stand_in_outcome(trial.record()), self._table.budget.price(1, None))
+        self._looks.left_out = frozenset(checked.tampered)
         self._follow(self._stop_conditions.read())
         self._follow_looks(self._looks.read())
         self._recovery.begin(done, begun)

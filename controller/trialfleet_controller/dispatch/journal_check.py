@@ -9,16 +9,25 @@ from typing import cast
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger, LedgerListing
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S
-from trialfleet_ledger.stored_journal import StoredJournal, by_trial, check_reads, of_campaign, read_journal
+from trialfleet_ledger.stored_journal import (
+    GIVE_UP,
+    RESTORE,
+    StoredJournal,
+    by_trial,
+    check_reads,
+    of_campaign,
+    read_begun,
+    read_journal,
+)
 from trialfleet_ledger.stored_records import parse_with_bytes
 
 SHOWN = 5
-RESTORE = "restore what was written, from a copy or from the store's versions"
 OLDER = (
     "the campaign was begun by a version of trialfleet that keeps no journal: whether its records were edited or "
     "deleted until now is not known"
@@ -41,8 +50,8 @@ class CheckedLedger:
         """For the operator."""
         few = [*self.faults, *self.tampered.values()]
         rest = [] if len(few) <= SHOWN else [f"… and {len(few) - SHOWN} more"]
-        held = f": {len(self.tampered)} trials do not run again" if self.tampered else ""
-        return [OLDER] * self.older + ([f"tampered{held}; {RESTORE}:", *few[:SHOWN], *rest] if few else [])
+        held = f"{plural(len(self.tampered), 'trial')} left out, never run again; " if self.tampered else ""
+        return [OLDER] * self.older + ([f"tampered: {held}{RESTORE}:", *few[:SHOWN], *rest] if few else [])
 
 
 def check_ledger(ledger: Ledger) -> CheckedLedger:
@@ -51,26 +60,15 @@ def check_ledger(ledger: Ledger) -> CheckedLedger:
     it was written: which trials have run is not known then."""
     store, campaign = ledger.store, ledger.campaign
     journal = read_journal(store, campaign, over_s=BEFORE_A_RECORD_S)
-    if journal.of_other_plan(ledger.journal.plan_sha256() or ""):
-        raise OperatorError(
-            "campaign.json was changed after the campaign began: its records name another plan",
-            where=f"{store.url}/{keys.plan(campaign)}",
-            hint=f"{RESTORE}; nothing starts until then",
-        )
-    if journal.faults:
-        first, fault = min(journal.faults.items())
-        raise OperatorError(
-            f"{fault}, so a trial that has run could run again",
-            where=f"{store.url}/{campaign}/{first}",
-            hint=f"{RESTORE}; nothing starts until then",
-        )
+    if refusal := journal.refusal(ledger.journal.plan_sha256() or ""):
+        first, fault = min(refusal.items())
+        why = "its records name another plan" if first == keys.PLAN else "a trial that has run could run again"
+        raise OperatorError(f"{fault}: {why}", where=f"{store.url}/{campaign}/{first}", hint=GIVE_UP)
     reads = check_reads(store, campaign, journal)
     checked = Ledger(cast("Store", reads), campaign)
     listing = checked.survey()
     _read_directives(checked)
-    begun = [name for name, trial in journal.names_below("attempts/").items() if trial not in listing.done]
-    for _ in reads.get_many([f"{campaign}/{name}" for name in begun]):
-        pass
+    read_begun(reads, journal, listing.done)
     faults = reads.find_faults(over_s=BEFORE_A_RECORD_S)
     tampered = {trial: fault for trial, fault in by_trial(faults).items() if trial not in listing.done}
     return CheckedLedger(listing, journal, tampered, of_campaign(faults), _is_older(ledger, journal))

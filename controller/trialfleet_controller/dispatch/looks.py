@@ -38,10 +38,12 @@ from trialfleet_ledger.looks import (
     stopped,
 )
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
+from trialfleet_ledger.stored_journal import stand_in_outcome
 from trialfleet_ledger.trial_order import Planned
 
 LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult | AnytimeResult]
@@ -81,8 +83,9 @@ class LookNews:
 
 class Looks:
     """`trials`: of the whole campaign, whichever shard drives them. `reps`: with amendments; None: the plan's.
-    `obey_futility`: whether a verdict of futility ends the campaign. Only `read` may be called by another
-    thread."""
+    `obey_futility`: whether a verdict of futility ends the campaign. `left_out`: trials without an outcome that
+    never run again, because their records were changed or deleted: no look waits for them. Only `read` may be
+    called by another thread."""
 
     def __init__(
         self,
@@ -100,6 +103,7 @@ class Looks:
         self._plan, self.trials, self._ledger = plan, trials, ledger
         self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
         self._reps, self.news = reps or plan.reps, LookNews()
+        self.left_out: frozenset[str] = frozenset()
         self._rule: StopRule | None = None
         if primary is not None and primary.decides:
             self._anytime, self._primary = primary.anytime is not None, primary
@@ -107,6 +111,10 @@ class Looks:
             self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
         if self._changes_plan:
             self.news = LookNews(planned=PlannedReps(self._reps))
+
+    def counted_trials(self) -> list[Planned]:
+        """Without those that are left out."""
+        return [trial for trial in self.trials() if trial.id not in self.left_out]
 
     @property
     def futility(self) -> FutilityRule | None:
@@ -159,7 +167,7 @@ class Looks:
         at = self._looks_at(decisions)
         extended = _extended(decisions, at, [a.reps for a in amendments], anytime=self._anytime)
         if len(decisions) < len(at):  # no look may use trials whose condition is to be halted
-            CrashWatch(self._ledger, self.trials).write_halts()
+            CrashWatch(self._ledger, self.counted_trials).write_halts()
         halts = directives.halts()
         void = self._is_void(halts)
         while not (extended or void or stopped(decisions)) and len(decisions) < len(self._looks_at(decisions)):
@@ -181,10 +189,10 @@ class Looks:
         off were the slow ones."""
         halted = {halt.task for halt in halts if halt.task is not None}
         wanted = self._wanted(earlier, halts)
-        if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
+        if not {trial.id for trial in wanted} <= {*self._ledger.attempts.outcome_ids(), *self.left_out}:
             return None
         since = earlier[-1].blocks if earlier else 0
-        ended = read_unchanged(self._ledger, [trial.id for trial in wanted if trial.block >= since])
+        ended = self._outcomes([trial for trial in wanted if trial.block >= since])
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
         stage = self._stage(ended, halted)
@@ -234,8 +242,13 @@ class Looks:
         if self._rule is None or decision.blocks != self._rule.drop_saturated or decision.stops:
             return decision
         primary = {task.order.id for task in self._plan.tasks if task.primary}
-        trials = [trial.id for trial in wanted if trial.task in primary]
-        return decision.model_copy(update={"dropped": saturated(read_unchanged(self._ledger, trials))})
+        trials = [trial for trial in wanted if trial.task in primary]
+        return decision.model_copy(update={"dropped": saturated(self._outcomes(trials))})
+
+    def _outcomes(self, trials: Sequence[Planned]) -> list[Outcome]:
+        """Of trials that have ended; those that are left out count as lost, as in tables."""
+        gone = [stand_in_outcome(trial.record()) for trial in trials if trial.id in self.left_out]
+        return read_unchanged(self._ledger, [one.id for one in trials if one.id not in self.left_out]) + gone
 
     def _stage(self, ended: Sequence[Outcome], halted: Collection[str]) -> tuple[StageCounts, ...]:
         tasks = [task.order.id for task in self._plan.tasks if task.primary and task.order.id not in halted]
@@ -273,7 +286,7 @@ def replanned(news: LookNews) -> str:
     """For the operator: what looks have changed in the plan; empty: nothing."""
     found: list[str] = []
     if (reps := revised_reps(news.decisions)) is not None:
-        found.append(f"re-estimated: {reps} reps")
+        found.append(f"re-estimated: {plural(reps, 'rep')}")
     if dropped := dropped_tasks(news.decisions):
         found.append(f"left out, saturated: {', '.join(sorted(dropped))}")
     if halving := halving_of(news.decisions):
@@ -285,12 +298,14 @@ def told(decision: Decision, of: int, futility: FutilityRule | None) -> str:
     """For the operator."""
     result = decision.result
     if isinstance(result, HalvingResult):
-        return f"halved after {decision.blocks} blocks"
+        return f"halved after {plural(decision.blocks, 'block')}"
     if isinstance(result, AnytimeResult):
-        return f"decided for {result.verdict} after {decision.blocks} blocks: p at any look {result.p_value:.4f}"
+        return (
+            f"decided for {result.verdict} after {plural(decision.blocks, 'block')}: p at any "
+            f"look {result.p_value:.4f}"
+        )
     detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
     if result.verdict == "futility" and futility is not None:
         detail = f"{futility.reason}: the power to show it at the end is {result.chance:.1%}"
-    return (
-        f"look {decision.number} of {of} after {decision.blocks} blocks: decided for {result.verdict} ({detail})"
-    )
+    after = f"look {decision.number} of {of} after {plural(decision.blocks, 'block')}"
+    return f"{after}: decided for {result.verdict} ({detail})"

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from trialfleet_controller.backends.kube.pod_requests import REQUEST_FIELDS, limit_of
 from trialfleet_controller.backends.protocol import SHORTAGES, Wait
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import Limits
 
 STEADY_S = 10.0  # a pod may wait for the place of one that is just ending
@@ -33,7 +34,7 @@ def unplaced_message(pending: Mapping[Wait, int], running: int, limits: Limits) 
 
 
 def _waiting(wait: Wait, count: int) -> str:
-    return f"{'1 attempt waits' if count == 1 else f'{count} attempts wait'} because {wait.words}"
+    return f"{plural(count, 'attempt')} {'waits' if count == 1 else 'wait'} because {wait.words}"
 
 
 def _fewer(placed: int) -> str:

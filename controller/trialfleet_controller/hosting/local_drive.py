@@ -30,6 +30,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan, PlannedAgent
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.trial_order import trials
@@ -148,7 +149,7 @@ def _drive_here(
     every, slots = trials(plan, most_reps(plan, limits.reps)), local_slots(plan.limits, options.parallel)
     planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
     bound = width_bound(plan, parallel=options.parallel, reps=limits.reps, machine=MachineSize.here())
-    _say(f"{planned} trials planned, {_at_a_time(bound)}", quiet=as_json)
+    _say(f"{plural(planned, 'trial')} planned, {_at_a_time(bound)}", quiet=as_json)
     backend = _backend(plan.limits, slots, hosts, trials=len(every))
     # After the backend: importing Ray sets a handler for SIGTERM.
     with interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
@@ -189,7 +190,7 @@ def _drive_pods(
     access = pods(plan, address, options, elsewhere=hosts.ray_address is not None)
     planned = most_reps(plan, limits.reps) * len(plan.cells)
     bound = width_bound(plan, parallel=options.parallel, reps=limits.reps)
-    _say(f"up to {planned} trials, at most {_at_a_time(bound)}", quiet=as_json)
+    _say(f"up to {plural(planned, 'trial')}, at most {_at_a_time(bound)}", quiet=as_json)
     with (
         place(hosts, trials=planned) as where,
         interruptible() as interrupt,
@@ -237,7 +238,8 @@ _INCOMPLETE = {
     Ending.CANCELLED: "it was cancelled, and trials that had not started are not measured",
     Ending.OUT_OF_TIME: "its wall-clock limit is reached, and trials that had not started are not measured; "
     "`trialfleet resume --wall-clock SECONDS` starts them",
-    Ending.INCOMPLETE: "trials were abandoned after repeated losses, and are not measured",
+    Ending.INCOMPLETE: "trials were abandoned after repeated losses, or left out because their records were "
+    "changed or deleted, and are not measured",
 }
 
 

@@ -10,6 +10,7 @@ from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.kind_cluster.engine import ContainerEngine, EngineState, NodeContainers
 from trialfleet_controller.kind_cluster.machine import CLUSTER_NAME, KindMachine, KindSettings, PortUse
 from trialfleet_ledger.child_program import ChildFailure
+from trialfleet_ledger.plurals import plural
 
 NEW_CLUSTER_BYTES = 8 * 2**30  # node image, three nodes, build cache and the runner's image, at their peak
 SAME_CLUSTER_BYTES = 3 * 2**30  # an image that is built again, and loaded into two nodes
@@ -200,7 +201,7 @@ def _existing_cluster_checks(
         found = f"kind cluster {settings.cluster} exists, but {', '.join(stopped)} does not run"
         yield DoctorCheck("cluster", "missing", found, f"{engine.program} start {' '.join(stopped)}")
     else:
-        yield DoctorCheck("cluster", "ok", f"{settings.cluster} exists: {len(nodes.states)} nodes")
+        yield DoctorCheck("cluster", "ok", f"{settings.cluster} exists: {plural(len(nodes.states), 'node')}")
     yield _published_port_check(settings, nodes)
 
 

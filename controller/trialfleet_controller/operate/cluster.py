@@ -18,6 +18,7 @@ from trialfleet_controller.operate.cluster_capacity import (
     quota_capacity,
 )
 from trialfleet_controller.operate.permissions import DRIVING, Need, missing
+from trialfleet_ledger.plurals import plural
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 
@@ -104,9 +105,11 @@ def _quota(client: Client, namespace: str, pod: Json, width: int | None) -> Doct
             name, "missing", f"no attempt fits: {first} is used up", "raise it; kubectl describe quota shows it"
         )
     if width is not None and fits < width:
-        short = f"{fits} more attempts fit, but limits.parallel is {width}: {first} is used up first"
+        short = (
+            f"room for {plural(fits, 'more attempt')}, but limits.parallel is {width}: {first} is used up first"
+        )
         return DoctorCheck(name, "warning", short, "raise the quota or lower limits.parallel; the others wait")
-    return DoctorCheck(name, "ok", f"{fits} more attempts fit")
+    return DoctorCheck(name, "ok", f"room for {plural(fits, 'more attempt')}")
 
 
 def _queue(client: Client, namespace: str, queue: str) -> DoctorCheck:
@@ -136,7 +139,10 @@ def _queue(client: Client, namespace: str, queue: str) -> DoctorCheck:
 def places_check(nodes: Sequence[Json], pod: Json, width: int | None, fitting: int) -> DoctorCheck:
     """How many attempts the `fitting` nodes take at once. Pure."""
     places = node_places(nodes, pod)
-    found = f"an attempt fits on {fitting} of {len(nodes)} nodes; if they were empty, {places} would fit at once"
+    found = (
+        f"an attempt fits on {fitting} of {plural(len(nodes), 'node')}; if they were empty, "
+        f"{places} would fit at once"
+    )
     if width is None or width <= places:
         return DoctorCheck("nodes", "ok", found)
     lower = lower_limits(nodes, pod, width)
@@ -162,6 +168,6 @@ def _nodes(client: Client, pod: Json, width: int | None) -> DoctorCheck:
     return DoctorCheck(
         "nodes",
         "warning",
-        f"an attempt fits on none of {len(nodes)} nodes ({why}): it waits until an autoscaler adds one",
+        f"an attempt fits on none of {plural(len(nodes), 'node')} ({why}): it waits until an autoscaler adds one",
         "lower limits.cpu, memory or disk, correct kubernetes.node_selector or tolerations, or add a larger node",
     )

@@ -21,6 +21,7 @@ from trialfleet_controller.operate.outside_queue import create_outside_queue, en
 from trialfleet_controller.operate.waiting import start_problem
 from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 
 PULL = f"{names.DOMAIN}/prepull"  # label: the token of one prepull
 EVERY_S = 1.0
@@ -63,7 +64,7 @@ def nodes_for(client: Client, pod: Json, given: Sequence[str]) -> list[str]:
     fitting = [str(node["metadata"]["name"]) for node in listed if misfit_reason(node, pod) is None]
     if not fitting:
         raise OperatorError(
-            f"an attempt fits on none of {len(listed)} nodes",
+            f"an attempt fits on none of {plural(len(listed), 'node')}",
             where="prepull",
             hint="name nodes with --node; `trialfleet doctor` with the campaign file says why none fits",
         )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 
+from trialfleet_controller.dispatch.journal_check import check_ledger
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.trial_order import check_size
 
@@ -29,7 +31,7 @@ def amend(
     now = ledger.directives.planned_reps(plan).most
     if reps is not None and reps <= now:
         raise OperatorError(
-            f"the campaign has {now} reps already",
+            f"the campaign has {plural(now, 'rep')} already",
             where="--reps",
             hint=f"give {now + 1} or more: reps can only grow, because measured trials stay",
         )
@@ -54,7 +56,8 @@ def amend(
         return None
     # A finished campaign has been reported: extending it is a decision after a look, recorded or not.
     planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
-    finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= planned
+    checked = check_ledger(ledger)
+    finished = len(checked.listing.done) + len(checked.tampered) >= planned
     after_look = reps is not None and (finished or bool(ledger.directives.looks()) or _decided_on(ledger, plan))
     return ledger.directives.amend(
         reps=reps, cost_usd=cost_usd, wall_clock_s=wall_clock_s, after_look=after_look, lifts=lifts
@@ -110,7 +113,7 @@ def grow_until_decided(ledger: Ledger, most_reps: int) -> Amendment | None:
 def described(amendment: Amendment) -> str:
     """The amendment as one line for the operator."""
     note = " (after a look: the report says so)" if amendment.after_look else ""
-    reps = [f"{amendment.reps} reps{note}"] if amendment.reps is not None else []
+    reps = [f"{plural(amendment.reps, 'rep')}{note}"] if amendment.reps is not None else []
     cost = [] if amendment.cost_usd_campaign is None else [f"cost cap {amendment.cost_usd_campaign:g} USD"]
     clock = [] if amendment.wall_clock_s is None else [f"wall-clock limit {amendment.wall_clock_s:g} s"]
     return f"amended: {', '.join([*reps, *cost, *clock, *(f'halt {n} lifted' for n in amendment.lifts)])}"

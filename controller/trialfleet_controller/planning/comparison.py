@@ -8,6 +8,7 @@ from typing import Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.untrusted import mapping
 
 BEFORE, AFTER = "before", "after"
@@ -43,7 +44,7 @@ def check_different(before: Mapping[str, bytes], after: Mapping[str, bytes], tex
     """Raises `OperatorError` where there is nothing to compare."""
     if dict(before) != dict(after):
         return
-    found = f"the same {len(before)} context files" if before else "no context files"
+    found = f"the same {plural(len(before), 'context file')}" if before else "no context files"
     raise OperatorError(
         f"both sides have {found}: there is nothing to compare",
         where=text,

@@ -31,6 +31,7 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Cell, KubernetesPlan, Plan, PlannedAgent, PlannedTask
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.task import Status
@@ -202,7 +203,7 @@ def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:
         empty = [cell.task for cell in own if cell.empty]
         if 2 * len(empty) > len(own) and not file.spec.allow_empty:
             raise OperatorError(
-                f"{name} has nothing to say for {len(empty)} of {len(own)} tasks: {', '.join(empty[:5])}"
+                f"{name} has nothing to say for {len(empty)} of {plural(len(own), 'task')}: {', '.join(empty[:5])}"
                 + (", …" if len(empty) > 5 else ""),
                 where=file.where("conditions"),
                 hint="give these tasks `anchor: {path: …}` in a folder that a node of the context covers, write "
@@ -240,7 +241,8 @@ def _check_block_cost(file: CampaignFile, tasks: int) -> None:
     if cost.campaign is None or cost.trial is None or cells * cost.trial <= cost.campaign:
         return
     raise OperatorError(
-        f"one block is {cells} trials of up to {cost.trial:g} USD, more than the campaign's {cost.campaign:g}: "
+        f"one block is {plural(cells, 'trial')} of up to {cost.trial:g} USD, more than "
+        f"the campaign's {cost.campaign:g}: "
         "the cap does not cover one rep of every cell",
         where=file.where("limits", "cost_usd", "campaign"),
         hint=f"raise it to at least {cells * cost.trial:g}, lower cost_usd.trial, or plan fewer cells",

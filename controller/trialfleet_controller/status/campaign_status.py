@@ -22,20 +22,29 @@ from trialfleet_controller.status.outcomes import (
     without_tampered,
 )
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, select_halted_cells
+from trialfleet_ledger.amendments import effective_cost, ends_at, in_force, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S
-from trialfleet_ledger.stored_journal import by_trial, check_reads, of_campaign, read_journal
+from trialfleet_ledger.stored_journal import (
+    by_trial,
+    check_reads,
+    of_campaign,
+    read_begun,
+    read_journal,
+    stand_in_outcomes,
+)
 from trialfleet_ledger.stored_records import R, parse_record, readable
+from trialfleet_ledger.untrusted import finite
 
 # A second controller waits as long before it takes over; the clocks of store and machine may differ.
 SILENT_S = HeartbeatConfig().takeover_s + NEAR_S
@@ -137,6 +146,9 @@ class CampaignStatus:
     out_of_time: bool = False
     quarantined: int = 0
     tampered: list[str] = field(default_factory=list[str])  # records that are not as they were written
+    left_out: int = 0  # trials without an outcome that never run again, because of such records
+    refused: str | None = None  # why `resume` starts nothing
+    out_of_money: bool = False  # trials are open, and the cost cap allows none of them
     bundles: str = (
         "verified by the controller when it stored the outcomes; `trialfleet report` verifies each again"
     )
@@ -171,8 +183,14 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
     stored = read_outcomes(store, campaign)
-    faults, store = {**journal.faults, **reads.find_faults()}, whole
-    tampered = {outcome["trial"]["id"] for outcome in stored} if keys.PLAN in faults else by_trial(faults)
+    done = {outcome["trial"]["id"] for outcome in stored}
+    if len(done) < planned.trials(cells):
+        read_begun(reads, journal, done)
+    refusal = journal.refusal(reads.read.get(keys.plan(campaign)) or "")
+    faults, store = {**reads.find_faults(), **refusal}, whole
+    tampered = done if keys.PLAN in faults else by_trial(faults).keys()
+    left_out = stand_in_outcomes(plan, planned.most, by_trial(faults).keys() - done)
+    stored += [outcome.model_dump(mode="json") for outcome in left_out]
     outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
     holding = in_force(halts.records, amended.records)
     halted = select_halted_cells(cells, holding)
@@ -196,6 +214,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         after_look=any(amendment.after_look for amendment in amended.records),
         banner=plan.banner,
         tampered=[*of_campaign(faults), *by_trial(faults).values()],
+        left_out=len(left_out),
+        refused=next(iter(refusal.values()), None),
         deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
     )
@@ -214,16 +234,28 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     first_at = next((epoch.at for epoch in claims.records if epoch.number == 1), None)
     end = ends_at(plan, amended.records, first_at) if status.terminal < status.planned else None
     status.out_of_time = end is not None and store.now() >= end
+    status.out_of_money = status.terminal < status.planned and _is_out_of_money(plan, amended.records, outcomes)
     status.state = _state(status)
     if status.state is State.RUNNING:
         _explain_width(plan, status)
     return status
 
 
+def _is_out_of_money(plan: Plan, amendments: Sequence[Amendment], outcomes: Sequence[dict[str, Any]]) -> bool:
+    """By the measured trials alone, as the dispatcher prices them: what lost attempts have cost comes on top."""
+    cap, most = effective_cost(plan, amendments), plan.limits.cost_usd
+    if cap is None or most is None:
+        return False
+    metered = {name for name, agent in plan.agents.items() if agent.spec.model is not None}
+    measured = (one for one in outcomes if one["scored"] is not None and one["trial"]["condition"] in metered)
+    costs = (finite(one["scored"]["metrics"]["cost_usd"]) for one in measured)
+    return sum(most if cost is None else cost for cost in costs) + most > cap + 1e-9
+
+
 def _explain_width(plan: Plan, status: CampaignStatus) -> None:
     bound = width_bound(plan, reps=status.reps)
     if bound.remedy is not None:
-        status.width = f"at most {bound.attempts} attempts run at once: {bound.reason} ({FROZEN})"
+        status.width = f"at most {plural(bound.attempts, 'attempt')} at once: {bound.reason} ({FROZEN})"
     running = sum(condition.running for condition in status.conditions.values())
     status.unplaced = unplaced_message(status.pending, running, plan.limits)
 

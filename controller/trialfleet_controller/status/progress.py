@@ -17,6 +17,7 @@ import click
 from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
 from trialfleet_ledger.display_text import printable_json
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -97,10 +98,10 @@ def line(tally: CampaignTally, elapsed_s: float) -> str:
     """The campaign in one line."""
     total = tally.total()
     parts = [
-        f"{total.terminal}/{total.planned} trials",
+        f"{total.terminal}/{plural(total.planned, 'trial')}",
         f"{total.running} running",
         *([f"{total.pending} pending ({wait_words(tally.pending)})"] if total.pending else []),
-        f"{total.lost_attempts} attempts lost",
+        f"{plural(total.lost_attempts, 'attempt')} lost",
         *([f"{total.interrupted} interrupted by you"] if total.interrupted else []),
         *([f"{total.abandoned} abandoned"] if total.abandoned else []),
         *(_pace(tally, elapsed_s) if goes_on(tally) else ()),

@@ -9,7 +9,9 @@ from trialfleet_controller.status.campaign_status import CampaignStatus, Control
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.looks import PEEKING
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
+from trialfleet_ledger.stored_journal import GIVE_UP, RESTORE, explain_absence
 
 SHOWN = 8  # tampered records
 
@@ -17,11 +19,16 @@ SHOWN = 8  # tampered records
 def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
     """The report for people."""
     return [
-        f"{status.title}: {status.state}; {status.terminal} of {status.planned} trials",
+        f"{status.title}: {status.state}; {status.terminal} of {plural(status.planned, 'trial')}",
         *_of_state(status),
         *([status.banner] if status.banner else []),
         *(f"tampered: {one_line(one)}" for one in status.tampered[:SHOWN]),
-        *([f"tampered: {len(status.tampered) - SHOWN} more records"] if len(status.tampered) > SHOWN else []),
+        *(
+            [f"tampered: {plural(len(status.tampered) - SHOWN, 'more record')}"]
+            if len(status.tampered) > SHOWN
+            else []
+        ),
+        *filter(None, [explain_absence(status.tampered).strip()]),
         *map(one_line, status.deliveries),
         *([f"cancelled by {one_line(status.cancelled)}"] if status.cancelled else []),
         *(f"halted: {one_line(halt, MESSAGE_CHARS)}" for halt in status.halts),
@@ -46,7 +53,9 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
 def _of_agents(status: CampaignStatus) -> list[str]:
     """Every condition with crashed agents; from how many on they matter."""
     return [
-        f"{one_line(name)}: in {c.crashed} of {c.measured} measured trials the agent {CRASHED}, counted as failed"
+        f"{one_line(name)}: in {c.crashed} of {plural(c.measured, 'measured trial')} the "
+        f"agent {CRASHED}, counted as "
+        "failed"
         + ("; `trialfleet logs` of one shows what it printed" if needs_caution(c.crashed, c.measured) else "")
         for name, c in status.conditions.items()
         if c.crashed
@@ -55,8 +64,8 @@ def _of_agents(status: CampaignStatus) -> list[str]:
 
 def _of_forged(status: CampaignStatus) -> list[str]:
     return [
-        f"{one_line(name)}: {c.forged} of {c.measured} measured trials forged a pass, counted as failed; the "
-        "report names them"
+        f"{one_line(name)}: {c.forged} of {plural(c.measured, 'measured trial')} forged a pass, counted as "
+        "failed; the report names them"
         for name, c in status.conditions.items()
         if c.forged
     ]
@@ -108,6 +117,22 @@ def _of_blocks(status: CampaignStatus) -> str:
 
 def _of_state(status: CampaignStatus) -> list[str]:
     """Who drives the campaign, and what to do next."""
+    over = status.state in (State.COMPLETE, State.CANCELLED, State.DECIDED)
+    if status.refused is not None and not over and not (status.controller and status.controller.alive):
+        return [f"`trialfleet resume` refuses it: {one_line(status.refused)}", GIVE_UP]
+    return [*_of_next_step(status), *_of_left_out(status)]
+
+
+def _of_left_out(status: CampaignStatus) -> list[str]:
+    if not status.left_out:
+        return []
+    return [
+        f"{plural(status.left_out, 'trial')} left out as missing data and never run again, since records were "
+        f"changed or deleted; {RESTORE}, then `trialfleet resume`"
+    ]
+
+
+def _of_next_step(status: CampaignStatus) -> list[str]:
     match status.state:
         case State.PLANNED:
             return ["nothing has started: `trialfleet run` or `trialfleet submit` drives it"]
@@ -119,15 +144,20 @@ def _of_state(status: CampaignStatus) -> list[str]:
         case State.HALTED:
             return ["no controller drives it; fix what halted it, then `trialfleet resume --lift`"]
         case State.INCOMPLETE if status.terminal < status.planned:
-            open_trials = status.planned - status.terminal
-            if status.out_of_time:
-                way_out = "`trialfleet resume --wall-clock SECONDS` starts them"
-                return [f"the wall-clock limit is reached; {open_trials} trials are open: {way_out}"]
-            return [f"{open_trials} trials are open, and no controller drives them: `trialfleet resume` continues"]
+            return [_of_open(status)]
         case State.INCOMPLETE:
             return ["every trial has ended; trials abandoned after repeated losses have no measurement"]
         case _:
             return []
+
+
+def _of_open(status: CampaignStatus) -> str:
+    rest = f"trials without an outcome: {status.planned - status.terminal}"
+    if status.out_of_time:
+        return f"the wall-clock limit is reached; {rest}; `trialfleet resume --wall-clock SECONDS` starts them"
+    if status.out_of_money:
+        return f"the cost cap allows no other trial; {rest}; `trialfleet resume --cost USD` starts them"
+    return f"no controller drives it; {rest}; `trialfleet resume` continues"
 
 
 def _named(controller: Controller) -> str:
@@ -143,7 +173,7 @@ def _named(controller: Controller) -> str:
 
 def _of_rates(status: CampaignStatus) -> list[str]:
     return [
-        f"pass rates: {status.complete_blocks} of {status.blocks} blocks are complete; only they are used,",
+        f"pass rates: {status.complete_blocks} of {plural(status.blocks, 'block')} complete; only these are used,",
         "and each rate is the mean of its tasks' rates, as in the report",
     ]
 

@@ -37,6 +37,13 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+def build_models(base: type[Frozen]) -> None:
+    """Build the validators of the subclasses of `base` that are imported, which wait for their first use."""
+    for model in base.__subclasses__():
+        model.model_rebuild()
+        build_models(model)
+
+
 class Record(Frozen):
     """Base of every stored file."""
 

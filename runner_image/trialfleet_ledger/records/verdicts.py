@@ -40,7 +40,7 @@ class LossClass(StrEnum):
 
     EVICTED = "evicted"  # the cluster or its queue took the place away
     NODE_LOST = "node_lost"
-    OVERUSE = "overuse"  # evicted by the kubelet, of a node under pressure or for what its containers used
+    OVERUSE = "overuse"  # ended by kubelet or kernel: the node lacks memory or disk, or a container used too much
     IMAGE_PULL = "image_pull"
     UNSCHEDULABLE = "unschedulable"
     SETUP = "setup"  # workspace, environment or sandbox could not be prepared

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.store import files
-from trialfleet_ledger.store.files import check_root, open_folder, read_in, speaking
+from trialfleet_ledger.store.files import check_root, enter_folder, open_folder, read_in, speaking
 from trialfleet_ledger.store.key_syntax import TEMPORARY, is_key, key_parts, prefix_parts
 from trialfleet_ledger.store.protocol import ListedKey, StoreError
 
@@ -145,14 +146,26 @@ def _runs(keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
 
 def _walk(root: Path, folders: tuple[str, ...], beginning: str) -> Iterator[ListedKey]:
     """Keys in their lexicographic order: a folder sorts as its name and '/', which is where its keys sort."""
-    above = "".join(f"{part}/" for part in folders)
-    for sort_name, status in _children(root, folders):
-        if not sort_name.startswith(beginning):
+    with suppress(*_ABSENT), open_folder(root, folders) as fd:
+        yield from _below(fd, "".join(f"{part}/" for part in folders), beginning)
+
+
+def _below(fd: int, above: str, beginning: str = "") -> Iterator[ListedKey]:
+    """`fd`: an open folder; `above`: its key and '/'."""
+    for name, status in _children(fd, above):
+        if not name.startswith(beginning):
             continue
-        if status is None:
-            yield from _walk(root, (*folders, sort_name[:-1]), "")
-        else:
-            yield ListedKey(above + sort_name, status.st_size, _tag(status), status.st_mtime)
+        if status is not None:
+            yield ListedKey(above + name, status.st_size, _tag(status), status.st_mtime)
+            continue
+        try:
+            inner = enter_folder(fd, name[:-1])
+        except _ABSENT:
+            continue
+        try:
+            yield from _below(inner, above + name)
+        finally:
+            os.close(inner)
 
 
 def _tag(status: os.stat_result) -> str:
@@ -160,27 +173,28 @@ def _tag(status: os.stat_result) -> str:
     return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_ctime_ns:x}"
 
 
-def _children(root: Path, folders: tuple[str, ...]) -> list[tuple[str, os.stat_result | None]]:
+def _children(fd: int, above: str) -> list[tuple[str, os.stat_result | None]]:
     """(name, status) of files, (name + '/', None) of folders, sorted, without temporaries.
 
     Raises StoreError on a symbolic link: its content must not be mistaken for absent.
     """
     found: list[tuple[str, os.stat_result | None]] = []
-    try:
-        with open_folder(root, folders) as fd, os.scandir(fd) as entries:
-            for entry in entries:
-                if not is_key(entry.name):
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            name = entry.name
+            if not is_key(name):
+                continue
+            if entry.is_file(follow_symlinks=False):
+                try:
+                    found.append((name, entry.stat(follow_symlinks=False)))
+                except FileNotFoundError:
                     continue
-                if entry.is_dir(follow_symlinks=False):
-                    found.append((f"{entry.name}/", None))
-                elif entry.is_symlink():
-                    raise StoreError(f"{'/'.join((*folders, entry.name))}: a symbolic link in a store")
-                elif entry.is_file(follow_symlinks=False):
-                    with suppress(FileNotFoundError):
-                        found.append((entry.name, entry.stat(follow_symlinks=False)))
-    except _ABSENT:
-        return []
-    found.sort(key=lambda child: child[0])
+            elif entry.is_dir(follow_symlinks=False):
+                found.append((f"{name}/", None))
+            elif entry.is_symlink():
+                raise StoreError(f"{above}{name}: a symbolic link in a store")
+    if len(found) > 1:
+        found.sort(key=itemgetter(0))
     return found
 
 

@@ -60,7 +60,7 @@ def open_folder(root: Path, parts: Sequence[str] = (), *, make: bool = False) ->
     fd = _open_root(root, make)
     try:
         for part in parts:
-            inner = _enter(fd, part, make)
+            inner = enter_folder(fd, part, make=make)
             os.close(fd)
             fd = inner
         yield fd
@@ -106,7 +106,8 @@ def _make_root(root: Path) -> None:
     _sync_folder(root.parent)
 
 
-def _enter(fd: int, part: str, make: bool) -> int:
+def enter_folder(fd: int, part: str, *, make: bool = False) -> int:
+    """A descriptor of the folder `part` of an open folder. Raises as `open_folder`."""
     try:
         return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
     except FileNotFoundError:

@@ -6,9 +6,10 @@ import re
 
 TEMPORARY = ".tmp-"  # a directory store's unfinished writes: in the folders of their targets, never keys
 MAX_COMPONENT_BYTES = 255  # of ext4, xfs and S3 servers that keep objects as files
-# Most names, quickly.
-_COMMON = re.compile(rf"(?!{re.escape(TEMPORARY)}|\.{{1,2}}$)[A-Za-z0-9._-]{{1,{MAX_COMPONENT_BYTES}}}")
 MAX_KEY_BYTES = 900  # S3 allows 1,024 with the store's own prefix
+# Most names and keys, quickly.
+_PART = rf"(?!{re.escape(TEMPORARY)}|\.{{1,2}}(?:/|$))[A-Za-z0-9._-]{{1,{MAX_COMPONENT_BYTES}}}"
+_COMMON, _COMMON_KEY = re.compile(_PART), re.compile(rf"(?=.{{1,{MAX_KEY_BYTES}}}$)(?:{_PART}/)*{_PART}")
 
 
 def key_parts(key: str) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def key_parts(key: str) -> tuple[str, ...]:
     ('demo', 'outcomes', 'abc.json')
     """
     parts = tuple(key.split("/"))
-    fault = _fault(key, parts)
+    fault = None if _COMMON_KEY.fullmatch(key) else _fault(key, parts)
     if fault:
         raise ValueError(f"not a key: {key!r} ({fault})")
     return parts

@@ -57,16 +57,16 @@ class Language:
     that decide how tests are built and run. `junk`: matches by-products of running programs, such as compiled code
     or installed packages.
 
-    Environments. `kind`: of `environment.kind`. `preset`: what that kind means for a repository; None: it is
-    built in another way. `find_package`: the folder in which the tests of a file's folder are called. `lock`: of
+    Environments. `kind`: of `environment.kind`. `preset`: what that kind means for a repository; None: it is built
+    in another way. `find_package`: the folder in which the tests of a file's folder are called. `lock`: of
     repositories that need a lock and have none. `programs`: that its tasks may need, first the one without which
-    no test runs. `linkers`: those of them that call a C compiler. `asks`: what a program is asked for its
-    version, if not --version. `version_line`: where its answer names other programs' first. `own_file`: a file
-    of ours that every environment has. `offline`: variables that keep tools from their registries: attempts have
-    them, and fetching does not. `registry`: variables that name the user's registry to its tools, before files of
-    the repository; fetching has them. `registry_files`: files that name it to tools without such variables, by
-    their places, in which {environment} and {home} stand for folders. `tools`: what its tools do with the files of
-    an environment.
+    no test runs. `managers`: that install packages, of which a repository needs one. `linkers`: those of them that
+    call a C compiler. `asks`: what a program is asked for its version, if not --version. `version_line`: where its
+    answer names other programs' first. `own_file`: a file of ours that every environment has. `offline`: variables
+    that keep tools from their registries: attempts have them, and fetching does not. `registry`: variables that
+    name the user's registry to its tools, before files of the repository; fetching has them. `registry_files`:
+    files that name it to tools without such variables, by their places, in which {environment} and {home} stand
+    for folders. `tools`: what its tools do with the files of an environment.
 
     Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
     of files that a trace names by the class alone.
@@ -101,6 +101,7 @@ class Language:
     find_package: Callable[[Tree, str], str] = find_root
     lock: LockRules | None = None
     programs: tuple[str, ...] = ()
+    managers: tuple[str, ...] = ()
     linkers: tuple[str, ...] = ()
     asks: Mapping[str, str] = field(default_factory=dict[str, str])
     version_line: re.Pattern[str] = NOTHING

@@ -31,7 +31,7 @@ from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.context.skills import needle
-from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, SandboxError
+from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, MachineMemoryLow, SandboxError
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
     from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport
@@ -112,6 +112,8 @@ def run_agent(
             begun(True)
             try:
                 return _run_program(place, _limited(job, grants, gateway, stop))
+            except MachineMemoryLow as error:
+                raise Lost(loss_of_event(EndEvent.MACHINE_MEMORY) or LossClass.SETUP, str(error)) from error
             except SandboxError as error:
                 begun(before is not None and before.exit is not None)  # what a pre-flight took is spent
                 raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error

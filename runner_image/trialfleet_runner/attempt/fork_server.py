@@ -20,13 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
-from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.base import Frozen, build_models
 from trialfleet_runner.attempt import __main__ as attempt
 from trialfleet_runner.attempt.parent import die_with_parent
-from trialfleet_sandbox import bubblewrap, host
+from trialfleet_sandbox import bubblewrap, host, memory_group
 from trialfleet_sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
-_PRELOADED = (bubblewrap, host)  # the runner imports them where it chooses its sandbox
+_PRELOADED = (bubblewrap, host, memory_group)  # the runner imports them where it starts programs
 _KEPT = {signal.SIGTERM}  # pending in a runner that is not ready for it; none reaches the server
 
 
@@ -90,13 +90,6 @@ def _reap(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _build_models(base: type[Frozen]) -> None:
-    """Build the validators of all values that are imported, which wait for their first use."""
-    for model in base.__subclasses__():
-        model.model_rebuild()
-        _build_models(model)
-
-
 def main(descriptor: int) -> int:
     """Serve the socket `descriptor`, which this process inherited."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _KEPT)
@@ -104,7 +97,7 @@ def main(descriptor: int) -> int:
     die_with_parent()
     hide_process()  # an agent of this user could change what later runners inherit
     os.set_inheritable(descriptor, False)
-    _build_models(Frozen)
+    build_models(Frozen)
     gc.collect()
     gc.freeze()  # what was imported is never collected: runners share its pages
     return serve(socket.socket(fileno=descriptor), attempt.main)

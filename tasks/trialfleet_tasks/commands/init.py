@@ -12,6 +12,7 @@ import click
 from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.display_text import one_line, printable_json
+from trialfleet_ledger.plurals import plural
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve
@@ -121,7 +122,7 @@ def _history(found: RepositorySurvey) -> str:
     span = f", {found.first} to {found.last}" if found.first else ""
     each = ", ".join(f"{name} {number}" for name, number in found.candidates.items())
     number = f"{sum(found.candidates.values())} change source and tests{each and f' ({each})'}"
-    return f"{found.commits} commits{span}; {number}"
+    return f"{plural(found.commits, 'commit')}{span}; {number}"
 
 
 def _said(

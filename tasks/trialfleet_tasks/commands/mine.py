@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import signal
 import sys
@@ -12,18 +12,21 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import click
 from rich.text import Text
 
+from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.screen import Screen
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.languages import LANGUAGES, PYTHON
@@ -34,9 +37,18 @@ from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_link
 from trialfleet_tasks.mining import yield_table
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
-from trialfleet_tasks.mining.findings import RejectionReason
+from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
-from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
+from trialfleet_tasks.mining.issues import Issues, read_issues
+from trialfleet_tasks.mining.mine import (
+    IN_A_ROW,
+    CandidateCommits,
+    MiningEnd,
+    MiningLimits,
+    MiningProgress,
+    candidates,
+    run,
+)
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
@@ -61,7 +73,9 @@ def tasks() -> None:
 )
 @click.option("--want", default=30, show_default=True, type=click.IntRange(1), help="Stop when so many are kept.")
 @click.option(
-    "--minutes", type=click.FloatRange(0, min_open=True), help="Start no further commit after that time."
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Start no further commit after that time; a quarter of it later, those that still run are given up.",
 )
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Commits examined at once.")
 @click.option("--since", metavar="DATE", help="Only commits since then, as git reads dates.")
@@ -98,6 +112,13 @@ def tasks() -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Issues as `gh issue list --json number,title,body` prints them, for --prompt issue.",
 )
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="REASON",
+    type=click.Choice([reason.value for reason in EXAMINED]),
+    help="Examine commits once more that were rejected for REASON. Repeatable.",
+)
 @click.option("--wider", is_flag=True, help="Also keep tests of the changed packages as pass-to-pass.")
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Test runs per tree.")
 @click.option("--timeout", "timeout_s", default=60.0, show_default=True, metavar="S", help="Limit of a test run.")
@@ -113,7 +134,8 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     """
     started = time.monotonic()
     cutoff: date | None = given["cutoff"] and given["cutoff"].date()
-    git_dir = open_repository(repository).git_dir
+    opened = open_repository(repository)
+    git_dir = opened.git_dir
     folder = (out or repository / "trialfleet" / "tasks").absolute()
     if _holds(repository, folder):
         refuse_links_to(folder, repository.absolute())
@@ -129,16 +151,17 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     languages = [LANGUAGES[name] for name in environments]
     found = candidates(commits, languages, rules, git_dir, lacking=lacking)
     _say_what_is_lacking(found, obstacles)
-    miner = _mine(repository, git_dir, folder, environments, given, no_sandbox=no_sandbox)
+    miner = _mine(repository, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
-    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), of_commit)
+    state = MiningState.load(folder / STATE / "findings.jsonl", _settings(given, environments), of_commit)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
     if not (folder / STATE / ".gitignore").exists():
         (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
-    limits = MiningLimits(given["want"], given["jobs"], given["minutes"])
+    again = frozenset(map(RejectionReason, given["again"]))
+    limits = MiningLimits(given["want"], given["jobs"], given["minutes"], again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
-        run(miner, found.chosen, state, limits, progress, ending.begin)
+        end = run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)
     minutes = (time.monotonic() - started) / 60
     if as_json:
@@ -149,6 +172,10 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         click.echo(printable_json({**rows, "findings": findings}))
     else:
         _print(found, state, order, miner, minutes, cutoff)
+    _say_what_is_left(end)
+    if end.given_up:
+        sys.stdout.flush()
+        os._exit(CommandExit.INTERRUPTED if ending.begun else 0)  # what is under examination ends, too
     if ending.begun:
         raise click.exceptions.Exit(CommandExit.INTERRUPTED)
 
@@ -231,12 +258,23 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
     for name, commits in lacking.items():
         if name is not None:
             why = one_line(str(obstacles[name]))
-            click.echo(f"trialfleet: {commits} commit{'s' * (commits > 1)} in {name} left out: {why}", err=True)
+            click.echo(f"trialfleet: {plural(commits, 'commit')} in {name} left out: {why}", err=True)
+
+
+def _say_what_is_left(end: MiningEnd) -> None:
+    """Commits whose examination was given up, and languages that were left."""
+    if end.given_up:
+        count = plural(end.given_up, "commit")
+        click.echo(f"trialfleet: the time is over; given up, to be examined by the next call: {count}", err=True)
+    for language, finding in end.repeated.items():
+        why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {finding.hint}" if finding.hint else "")
+        count = plural(IN_A_ROW, "commit")
+        click.echo(f"trialfleet: {count} in {language} in a row failed alike; no more began: {why}", err=True)
 
 
 def _mine(
     repo: Path,
-    git_dir: Path,
+    repository: GitRepository,
     folder: Path,
     environments: Mapping[str, MinedEnvironments],
     given: dict[str, Any],
@@ -253,12 +291,12 @@ def _mine(
     refuse_folders(sandbox)
     cache = Cache.default()
     return Miner(
-        git_dir=git_dir,
+        git_dir=repository.git_dir,
         url=os.path.relpath(repo.absolute(), folder) if _holds(repo, folder) else str(repo.absolute()),
         file=folder / NAME,
         environments=environments,
         prompt_source=cast("PromptSource", given["prompt_source"]),
-        issues=_issues(given["issues"], given["prompt_source"]),
+        issues=_issues(given["issues"], given["prompt_source"], repository),
         logs=folder / STATE / "logs",
         cache=cache,
         objects=Objects(cache.objects),
@@ -273,31 +311,33 @@ def _holds(repo: Path, folder: Path) -> bool:
     return folder.is_relative_to(repo.absolute())
 
 
-def _setting(given: dict[str, Any]) -> str:
-    """What a finding depends on besides the commit itself."""
+def _settings(given: dict[str, Any], environments: Mapping[str, MinedEnvironments]) -> Callable[[str], str]:
+    """What a finding depends on besides the commit itself, by language: options, our version, the tools'."""
     facts = {name: given[name] for name in ("prompt_source", "repeats", "timeout_s", "build", "wider")}
     issues = given["issues"]
-    return digest({**facts, "issues": None if issues is None else sha256(issues.read_bytes())})
+    facts |= {
+        "issues": None if issues is None else sha256(issues.read_bytes()),
+        "trialfleet": version("trialfleet"),
+    }
+
+    @functools.cache
+    def digest_of(language: str) -> str:
+        found = environments.get(language)
+        return digest({**facts, "tools": None if found is None else dict(found.find_versions())})
+
+    return digest_of
 
 
-def _issues(file: Path | None, prompt_source: str) -> dict[int, str]:
+def _issues(file: Path | None, prompt_source: str, repository: GitRepository) -> Issues:
     if prompt_source != "issue":
-        return {}
+        return Issues()
     if file is None:
         raise OperatorError(
             "--prompt issue needs the issues",
             where="--issues",
-            hint="gh issue list --state all --json number,title,body",
+            hint="gh issue list --state all --limit 5000 --json number,title,body",
         )
-    try:
-        rows = json.loads(file.read_text())
-        return {int(row["number"]): f"{row['title']}\n\n{row.get('body') or ''}".strip() for row in rows}
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise OperatorError(
-            f"this is not a list of issues: {error}",
-            where=str(file),
-            hint="gh issue list --json number,title,body",
-        ) from None
+    return read_issues(file, repository)
 
 
 def _write(miner: Miner, state: MiningState, order: list[str]) -> None:
@@ -318,7 +358,7 @@ def _progress(state: MiningState, order: list[str], want: int) -> Generator[Mini
     def numbers() -> str:
         findings = state.findings(order)
         kept = sum(finding.kept for finding in findings)
-        return f"{kept} of {want} kept, {len(findings)} of {len(order)} candidates examined"
+        return f"{kept} of {want} kept, {len(findings)} of {plural(len(order), 'candidate')} examined"
 
     def tell() -> None:
         for finding in state.findings(order):
@@ -353,11 +393,18 @@ def _print(
             console.print()
     each = sum(finding.seconds for finding in examined) / 60
     console.print(
-        f"{minutes:.1f} minutes now; {each:.1f} minutes for all {len(examined)} candidates examined so far"
+        f"{minutes:.1f} minutes now; {each:.1f} minutes for all "
+        f"{plural(len(examined), 'candidate')} examined so far"
     )
+    temporary = sum(finding.temporary for finding in examined)
+    if temporary:
+        console.print(
+            f"{plural(temporary, 'commit')} failed for a reason outside of the repository (no network, a busy "
+            "machine, a missing program): the next call examines them again"
+        )
     kept = sum(finding.kept for finding in examined)
     if kept:
         dated = yield_table.age(state.tasks(order), cutoff)
-        console.print(Text(f"{kept} tasks are in {miner.file}" + (f"; {dated}" if dated else "")))
+        console.print(Text(f"{plural(kept, 'task')} in {miner.file}" + (f"; {dated}" if dated else "")))
     else:
         console.print(Text("no task was kept: the logs above say why"))

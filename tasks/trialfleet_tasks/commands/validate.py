@@ -16,6 +16,7 @@ from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.screen import Screen
 from trialfleet_ledger.task import Status
 from trialfleet_repository.cache import Cache
@@ -134,7 +135,8 @@ def validate(
     if interrupted:
         left = len(tasks) - len(found)
         click.echo(
-            f"trialfleet: interrupted; {left} of {len(tasks)} tasks are left: the same command goes on", err=True
+            f"trialfleet: interrupted; {left} of {plural(len(tasks), 'task')} are left: the same command goes on",
+            err=True,
         )
         raise click.exceptions.Exit(CommandExit.INTERRUPTED)
     if any(not result.holds for _, result in found):

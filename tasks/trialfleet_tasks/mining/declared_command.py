@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.languages import PYTHON
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
@@ -23,16 +24,27 @@ _Line = tuple[str, Mapping[str, str]]  # a shell line, and the variables around 
 
 
 def declared_command(tree: Tree) -> PytestCall | None:
-    """The first call of a test runner in tox.ini, noxfile.py, Makefile and CI's files, in this order; one of
-    pytest rather than of another runner."""
-    found: PytestCall | None = None
-    for place, lines in _places(tree):
-        for line, env in lines:
-            call = parsed(place, line, env, tree.keys())
-            if call is not None and not call.runs_another:
-                return call
-            found = found or call
-    return found
+    """The call of a test runner that is given most test files, in tox.ini, noxfile.py, Makefile or CI's files; of
+    several the first, in this order; one of pytest rather than of another runner."""
+    calls = [
+        call
+        for place, lines in _places(tree)
+        for line, env in lines
+        if (call := parsed(place, line, env, tree.keys())) is not None
+    ]
+    tests = [path for path in tree if PYTHON.is_test_module(path)]
+    of_pytest = [call for call in calls if not call.runs_another]
+    return max(of_pytest, key=lambda call: _covered(call, tests)) if of_pytest else next(iter(calls), None)
+
+
+def _covered(call: PytestCall, tests: Sequence[str]) -> int:
+    """How many test files it is given. A job of doctests is given modules, and often leaves out the tests among
+    them."""
+    if call.is_doctest:
+        return 0
+    if any(not {UNKNOWN, "$"}.isdisjoint(target) or target == "." for target in call.targets):
+        return len(tests)
+    return sum(any(f"{path}/".startswith(f"{target}/") for target in call.targets) for path in tests)
 
 
 def _places(tree: Tree) -> Iterator[tuple[str, Iterator[_Line]]]:

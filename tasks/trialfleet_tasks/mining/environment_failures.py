@@ -15,6 +15,18 @@ _PRIVATE = re.compile(
     r"|Missing credentials",
     re.IGNORECASE,
 )
+_TEMPORARY = re.compile(
+    r"\b(?:EAI_AGAIN|ENOTFOUND|ECONNRE(?:FUSED|SET)|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|EROFS|ENOSPC)\b|dns error"
+    r"|error sending request|(?:Temporary failure in|Could not resolve|Couldn't resolve|failed to lookup) "
+    r"|no such host|dial tcp|i/o timeout|TLS handshake|spurious network error"
+    r"|connection (?:refused|reset|timed out)"
+    r"|network is unreachable|operation timed out|Read timed out|Read-only file system|No space left on device"
+    r"|Unknown host|UnknownHostException|Could not (?:transfer|GET|HEAD)|incomplete message"
+    r"|\b(?:HTTP(?: status)?|status(?: code)?)[ :=]*(?:server error )?\(?(?:429|5\d\d)\b"
+    r"|\b(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway)|could not be resolved within \d+ s",
+    re.IGNORECASE,
+)
+_WAITED = re.compile(r"ended after (\d+) s, with (\d+) s of core time")
 _ABSENT = re.compile(r"there is no program \S+ on this machine")
 _MAY_BE = frozenset({RejectionReason.ENVIRONMENT_FAILED, RejectionReason.CANNOT_RUN_AT_FIX})
 HINTS: Mapping[RejectionReason, str] = {
@@ -43,3 +55,22 @@ def told_apart(reason: RejectionReason, said: str) -> RejectionReason:
         return RejectionReason.TOOLCHAIN_TOO_NEW
     fetched = reason is RejectionReason.ENVIRONMENT_FAILED  # tests may print such words for reasons of their own
     return RejectionReason.PRIVATE_PACKAGES if fetched and _PRIVATE.search(said) else reason
+
+
+def is_temporary(reason: RejectionReason, said: str) -> bool:
+    """Whether what failed lies outside of the commit and may be gone next time: a network, a registry, a disk, a
+    busy machine, a program that is not there.
+
+    >>> is_temporary(RejectionReason.ENVIRONMENT_FAILED, "npm error code EAI_AGAIN")
+    True
+    >>> is_temporary(RejectionReason.TOO_SLOW, "the tests took too long (ended after 60 s, with 9 s of core time)")
+    True
+    >>> is_temporary(RejectionReason.CANNOT_RUN_AT_FIX, "connection refused")  # tests have no network
+    False
+    """
+    if reason is RejectionReason.TOO_SLOW:
+        waited = _WAITED.search(said)
+        return waited is not None and 2 * int(waited[2]) < int(waited[1])
+    if reason is RejectionReason.NO_TOOLCHAIN:
+        return True
+    return reason is RejectionReason.ENVIRONMENT_FAILED and _TEMPORARY.search(said) is not None

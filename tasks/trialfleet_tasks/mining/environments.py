@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Protocol
@@ -26,6 +27,10 @@ class MinedEnvironments(Protocol):
 
         `tree`: all paths, with the content of those for which the language's `is_manifest` holds; the others are
         empty. `version`: of the newest tag before the commit, "0.0.0" if there is none."""
+        ...
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Of the machine's tools that decide what becomes of a commit, by their names."""
         ...
 
 
@@ -54,6 +59,14 @@ class ToolEnvironments:
         except OperatorError as error:
             return error
         return None
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Those that are there and work."""
+        versions: dict[str, str] = {}
+        for name in dict.fromkeys((*self.language.programs, *self.language.managers)):
+            with contextlib.suppress(OperatorError):
+                versions[name] = find_tool(name)[1]
+        return versions
 
     def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> Environment:
         """Every commit of a package has the same, except for locks; what is fetched for it depends on its tree."""

@@ -19,10 +19,11 @@ from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.declared_command import declared_command
-from trialfleet_tasks.mining.environment_failures import HINTS, told_apart
+from trialfleet_tasks.mining.environment_failures import HINTS, is_temporary, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
+from trialfleet_tasks.mining.issues import Issues, unsuitable_text
 from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
 from trialfleet_tasks.mining.wider import tests_of_packages
 from trialfleet_tasks.settings import plain_url
@@ -54,7 +55,7 @@ class UnreadableCommit(OperatorError):
 @dataclass(frozen=True)
 class Miner:
     """One repository that is mined. `file`: the task file to be, which paths are relative to. `environments`: by
-    the language's name. `issues`: text by number. `logs`: where outputs go. `wider`: tests of the changed packages
+    the language's name. `issues`: for prompts. `logs`: where outputs go. `wider`: tests of the changed packages
     must keep passing too. Threads may share it."""
 
     git_dir: Path
@@ -62,7 +63,7 @@ class Miner:
     file: Path
     environments: Mapping[str, MinedEnvironments]
     prompt_source: PromptSource
-    issues: Mapping[int, str]
+    issues: Issues
     logs: Path
     cache: Cache
     objects: Objects
@@ -194,17 +195,14 @@ class Miner:
 
     def _task(self, candidate: CandidateCommit, environment: Environment) -> LoadedTask | MiningFinding:
         """The task before its tests are known, or why its prompt cannot be had."""
-        commit, text = candidate.commit, None
+        commit = candidate.commit
+        issue = self.issues.find_closed(commit.message) if self.prompt_source == "issue" else None
         if self.prompt_source == "issue":
-            numbers = [int(number) for number in re.findall(r"#(\d+)", commit.message)]
-            text = next((self.issues[number] for number in numbers if number in self.issues), None)
-            if not text:
-                return self._rejected(
-                    candidate, RejectionReason.NO_MESSAGE, "no issue that --issues has is named by it"
-                )
-        if self.prompt_source == "commit_message":
-            text = commit.message
-        telling = self._telling_line(candidate, text or "")
+            why = "it closes no issue that --issues has" if issue is None else unsuitable_text(issue)
+            if why is not None:
+                return self._rejected(candidate, RejectionReason.NO_ISSUE, why)
+        text = commit.message if self.prompt_source == "commit_message" else issue.text if issue else ""
+        telling = self._telling_line(candidate, text)
         if telling is not None:
             return self._rejected(
                 candidate, RejectionReason.TELLS_THE_FIX, f"it holds this line of the fix: {telling}"
@@ -223,7 +221,8 @@ class Miner:
             test_file=modules[0],
             test_files=tuple(path for path in tests if path in present and path != modules[0]),
             prompt_source=self.prompt_source,
-            issue=text if self.prompt_source == "issue" else None,
+            issue=issue.text if issue else None,
+            issue_number=issue.number if issue else None,
             environment=environment,
             committed=commit.committed,
         )
@@ -311,7 +310,15 @@ class Miner:
         log.write_text(f"{sha}\n{reason.value}: {detail}\n\n{output}", errors="replace")
         short = detail.strip().replace("\n", " ")[:300]
         language = candidate.language.name
-        return MiningFinding(commit=sha, language=language, outcome=reason, detail=short, hint=hint, log=log.name)
+        return MiningFinding(
+            commit=sha,
+            language=language,
+            outcome=reason,
+            detail=short,
+            hint=hint,
+            log=log.name,
+            temporary=is_temporary(reason, f"{detail}\n{output}"),
+        )
 
 
 def task_id(candidate: CandidateCommit) -> str:

@@ -27,7 +27,7 @@ class RejectionReason(StrEnum):
     UNREADABLE = "unreadable"
     CHANGES_ONLY_TESTS = "changes_only_tests"
     TELLS_THE_FIX = "tells_the_fix"
-    NO_MESSAGE = "no_message"
+    NO_ISSUE = "no_issue"
     ENVIRONMENT_FAILED = "environment_failed"
     TOOLCHAIN_TOO_OLD = "toolchain_too_old"
     TOOLCHAIN_TOO_NEW = "toolchain_too_new"
@@ -36,12 +36,17 @@ class RejectionReason(StrEnum):
     CANNOT_RUN_BEFORE = "cannot_run_before"
     CANNOT_RUN_AT_FIX = "cannot_run_at_fix"
     FAILS_AT_FIX = "fails_at_fix"
+    TESTS_LEFT_OUT = "tests_left_out"
     FLAKY = "flaky"
     TOO_SLOW = "too_slow"
     TOO_BIG = "too_big"
     NEEDS_NETWORK = "needs_network"
     NAMES_WHAT_ONLY_THE_FIX_ADDS = "names_what_only_the_fix_adds"
 
+
+_REASONS = tuple(RejectionReason)
+EXAMINED = _REASONS[_REASONS.index(RejectionReason.UNREADABLE) :]
+"""Reasons that an examination gives."""
 
 MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.NO_SOURCE: "changes no source file that people wrote here",
@@ -56,7 +61,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.UNREADABLE: "its trees cannot be read",
     RejectionReason.CHANGES_ONLY_TESTS: "changes nothing that an agent could change",
     RejectionReason.TELLS_THE_FIX: "its text holds lines of the fix",
-    RejectionReason.NO_MESSAGE: "it has no text for the prompt",
+    RejectionReason.NO_ISSUE: "closes no issue that has a text for the prompt",
     RejectionReason.ENVIRONMENT_FAILED: "its environment could not be built",
     RejectionReason.TOOLCHAIN_TOO_OLD: "needs a newer version of its language's tools than this machine has",
     RejectionReason.TOOLCHAIN_TOO_NEW: "needs an older version of its language's tools than this machine has",
@@ -65,6 +70,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.CANNOT_RUN_BEFORE: "its tests cannot run before the fix",
     RejectionReason.CANNOT_RUN_AT_FIX: "its tests cannot run at the fix either",
     RejectionReason.FAILS_AT_FIX: "its tests fail at the fix",
+    RejectionReason.TESTS_LEFT_OUT: "not all tests run that its runner collects",
     RejectionReason.FLAKY: "its tests give different results in repeated runs",
     RejectionReason.TOO_SLOW: "its tests take longer than a time limit",
     RejectionReason.TOO_BIG: "its tests need more memory or disk than the limit",
@@ -75,7 +81,8 @@ MEANING: Mapping[RejectionReason, str] = {
 
 class MiningFinding(Frozen):
     """One examined commit. `language`: of the candidate; None where it is none. `log`: file with the output that
-    shows why, relative to the folder of the state."""
+    shows why, relative to the folder of the state. `temporary`: the reason lies outside of the commit and may be
+    gone next time, such as a network that was down."""
 
     commit: str
     language: str | None = None
@@ -85,6 +92,7 @@ class MiningFinding(Frozen):
     log: str | None = None
     environment: str | None = None  # digest: it was built
     seconds: float = 0.0
+    temporary: bool = False
 
     @property
     def kept(self) -> bool:
@@ -103,6 +111,7 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.ALREADY_PASSES: RejectionReason.ALREADY_GREEN,
     ProblemKind.ALL_SKIPPED: RejectionReason.CANNOT_RUN_AT_FIX,
     ProblemKind.FAILS_AT_FIX: RejectionReason.FAILS_AT_FIX,
+    ProblemKind.TESTS_LEFT_OUT: RejectionReason.TESTS_LEFT_OUT,
     ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
     ProblemKind.EXIT_CODE: RejectionReason.FAILS_AT_FIX,
     ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,

@@ -24,10 +24,15 @@ _LINES_OF_BINARY = 10**6  # a changed binary file is never a small change
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file of a commit. `lines`: added and removed."""
+    """One file of a commit: the numbers of its added and removed lines."""
 
     path: str
-    lines: int
+    added: int
+    removed: int = 0
+
+    @property
+    def lines(self) -> int:
+        return self.added + self.removed
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,11 @@ class HistoryCommit:
     @property
     def subject(self) -> str:
         return self.message.partition("\n")[0]
+
+    @property
+    def is_revert(self) -> bool:
+        """Whether the commit as a whole reverts another, as git words it."""
+        return self.subject.startswith('Revert "') and _REVERTS.search(self.message) is not None
 
 
 @dataclass(frozen=True)
@@ -148,8 +158,10 @@ def _commits(rows: Iterable[str], texts: Mapping[str, str]) -> Iterator[HistoryC
         added, _, rest = row.removeprefix("\n").partition("\t")
         removed, tab, path = rest.partition("\t")
         if tab and found:
-            lines = int(added) + int(removed) if added.isdigit() and removed.isdigit() else _LINES_OF_BINARY
-            found[-1][1].append(FileChange(path, lines))
+            counts = (
+                (int(added), int(removed)) if added.isdigit() and removed.isdigit() else (_LINES_OF_BINARY,) * 2
+            )
+            found[-1][1].append(FileChange(path, *counts))
     for (sha, parents, seconds, stamp), changes in found:
         if parents and " " not in parents:
             committed = parse_commit_date(seconds, stamp.rpartition(" ")[2])
@@ -224,14 +236,32 @@ def _below(path: str, folders: Iterable[str]) -> bool:
 
 
 def undone(commits: Iterable[HistoryCommit]) -> frozenset[str]:
-    """Commits that a later one reverts, and those that revert one."""
-    found: set[str] = set()
+    """Commits that a later one reverts, and those that revert one. A message alone does not decide: one that only
+    quotes a revert, as the body of a squashed commit does, must have the opposite changes."""
+    gone: set[str] = set()
     known = {commit.sha: commit for commit in commits}
     for commit in known.values():
         for short in _REVERTS.findall(commit.message):
-            found.add(commit.sha)
-            found |= {sha for sha in known if sha.startswith(short)}
-    return frozenset(found)
+            earlier = [known[sha] for sha in known if sha.startswith(short)]
+            undoes = [other for other in earlier if _undoes(commit, other)]
+            gone |= {other.sha for other in undoes}
+            if commit.is_revert or any(_paths(commit) <= _paths(other) for other in undoes):
+                gone.add(commit.sha)
+    return frozenset(gone)
+
+
+def _undoes(commit: HistoryCommit, earlier: HistoryCommit) -> bool:
+    """Whether each file has the opposite change; of a plain revert, whose conflicts may have been resolved by
+    hand, whether it changes most of the files."""
+    shared = len(_paths(commit) & _paths(earlier))
+    if commit.is_revert:
+        return 2 * shared > len(earlier.changes)
+    opposite = {(change.path, change.removed, change.added) for change in commit.changes}
+    return shared > 0 and {(change.path, change.added, change.removed) for change in earlier.changes} <= opposite
+
+
+def _paths(commit: HistoryCommit) -> frozenset[str]:
+    return frozenset(change.path for change in commit.changes)
 
 
 def spread(candidates: Iterable[CandidateCommit]) -> list[CandidateCommit]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialfleet_repository.git import git
-from trialfleet_repository.languages import Language
+from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_tasks.mining.examine import Miner
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, HistoryCommit, judge, spread, undone
@@ -80,14 +81,98 @@ def _patch_id(git_dir: Path, commit: HistoryCommit) -> str:
 
 @dataclass(frozen=True)
 class MiningLimits:
-    """When mining stops. `minutes` None: no limit."""
+    """When mining stops, and what it examines once more. `minutes` None: no limit. `again`: commits that were
+    rejected for these reasons."""
 
     want: int
     jobs: int
     minutes: float | None
+    again: frozenset[RejectionReason] = frozenset()
 
+
+LATEST = 1.25  # times the time that mining may take, until commits under examination are given up
+IN_A_ROW = 8
+_OF_ALL = frozenset(
+    {
+        *(RejectionReason.ENVIRONMENT_FAILED, RejectionReason.CANNOT_RUN_AT_FIX, RejectionReason.NO_TOOLCHAIN),
+        *(RejectionReason.TOOLCHAIN_TOO_OLD, RejectionReason.TOOLCHAIN_TOO_NEW, RejectionReason.PRIVATE_PACKAGES),
+        *(RejectionReason.NEEDS_NETWORK, RejectionReason.TESTS_LEFT_OUT),
+    }
+)
+_NAMES = re.compile(r"[\w.-]*[/\d][\w./-]*")  # what differs where the same happens: paths, versions, digests
 
 MiningProgress = Callable[[dict[str, str]], None]  # commit -> what is done with it now
+
+
+def open_candidates(
+    chosen: Sequence[CandidateCommit], state: MiningState, again: Collection[RejectionReason]
+) -> list[CandidateCommit]:
+    """What is to be examined: what never was, then what failed for a reason outside of the commit or for one of
+    `again`."""
+    findings = [(candidate, state.finding(candidate.commit.sha)) for candidate in chosen]
+    once_more = [one for one, finding in findings if finding and (finding.temporary or finding.outcome in again)]
+    return [one for one, finding in findings if finding is None] + once_more
+
+
+@dataclass(frozen=True)
+class MiningEnd:
+    """`given_up`: commits under examination when the time was over; their threads still run. `repeated`: by
+    language, the finding of so many commits in a row that no more were begun."""
+
+    given_up: int
+    repeated: Mapping[str, MiningFinding]
+
+
+@dataclass
+class _Streaks:
+    """Findings of one cause in a row, by language."""
+
+    last: dict[str, tuple[tuple[str, str], int]] = field(default_factory=dict[str, tuple[tuple[str, str], int]])
+    repeated: dict[str, MiningFinding] = field(default_factory=dict[str, MiningFinding])
+
+    def add(self, finding: MiningFinding) -> None:
+        language, cause = finding.language or PYTHON.name, (str(finding.outcome), _NAMES.sub("…", finding.detail))
+        before, count = self.last.get(language, (cause, 0))
+        self.last[language] = (cause, count + 1 if before == cause else 1)
+        if finding.outcome in _OF_ALL and self.last[language][1] >= IN_A_ROW:
+            self.repeated[language] = finding
+
+
+class _Examination:
+    """The commits that are being examined. Its threads share it."""
+
+    def __init__(self, miner: Miner, state: MiningState, jobs: int, progress: MiningProgress) -> None:
+        self.miner, self.state, self.progress = miner, state, progress
+        self.pool = ThreadPoolExecutor(jobs, thread_name_prefix="mine")
+        self.running: set[Future[MiningFinding]] = set()
+        self._doing: dict[str, str] = {}
+        self._turn = threading.Lock()
+
+    def begin(self, candidate: CandidateCommit) -> None:
+        self.running.add(self.pool.submit(self._examine, candidate))
+
+    def ended(self, until: float | None) -> list[MiningFinding]:
+        """The next findings; none if that time comes first."""
+        timeout = None if until is None else max(0.0, until - time.monotonic())
+        done, self.running = wait(self.running, timeout, return_when=FIRST_COMPLETED)
+        return [future.result() for future in done]
+
+    def _examine(self, candidate: CandidateCommit) -> MiningFinding:
+        commit = candidate.commit.sha
+        before = self.state.finding(commit)
+
+        def say(step: str | None) -> None:
+            with self._turn:
+                self._doing.pop(commit, None)
+                self._doing |= {commit: step} if step else {}
+                self.progress(dict(self._doing))
+
+        finding, task = self.miner.examine(candidate, say)
+        if before is not None and finding.outcome == before.outcome == RejectionReason.TOO_SLOW:
+            finding = finding.model_copy(update={"temporary": False})  # it always waits
+        self.state.add(finding, task)
+        say(None)
+        return finding
 
 
 def run(
@@ -97,52 +182,33 @@ def run(
     limits: MiningLimits,
     progress: MiningProgress,
     interrupted: Callable[[int], None],
-) -> None:
+) -> MiningEnd:
     """Examine candidates until `limits.want` of them are kept, the time is over, none is left or the user
     interrupts it: `interrupted` is called with the number that are being examined. Each finding is in `state` as
-    soon as it is known; candidates that are being examined at the end are finished."""
-    until = None if limits.minutes is None else time.monotonic() + limits.minutes * 60
-    todo = iter([candidate for candidate in chosen if not state.knows(candidate.commit.sha)])
+    soon as it is known; candidates that are being examined at the end are finished, but for `LATEST` of the time
+    at most. A language is left after `IN_A_ROW` findings of one cause that all its commits may have."""
+    started, minutes = time.monotonic(), limits.minutes
+    until = math.inf if minutes is None else started + minutes * 60
+    latest = None if minutes is None else started + LATEST * minutes * 60
+    todo = open_candidates(chosen, state, limits.again)
     order = [candidate.commit.sha for candidate in chosen]
-    doing: dict[str, str] = {}
-    turn = threading.Lock()
-
-    @contextmanager
-    def shown(commit: str) -> Generator[Callable[[str], None]]:
-        def say(step: str) -> None:
-            with turn:
-                doing[commit] = step
-                progress(dict(doing))
-
-        yield say
-        with turn:
-            doing.pop(commit, None)
-            progress(dict(doing))
-
-    def examine(candidate: CandidateCommit) -> None:
-        with shown(candidate.commit.sha) as say:
-            state.add(*mine.examine(candidate, say))
-
-    def enough() -> bool:
-        return sum(finding.kept for finding in state.findings(order)) >= limits.want
-
-    with ThreadPoolExecutor(limits.jobs, thread_name_prefix="mine") as pool:
-        running: set[Future[None]] = set()
-        late = False
-        while True:
-            late = late or (until is not None and time.monotonic() >= until)
-            while not late and len(running) < limits.jobs and not enough():
-                candidate = next(todo, None)
-                if candidate is None:
-                    break
-                running.add(pool.submit(examine, candidate))
-            if not running:
-                return
-            try:
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt:
-                late = True
-                interrupted(len(running))
-                continue
-            for future in ended:
-                future.result()
+    examination, streaks = _Examination(mine, state, limits.jobs, progress), _Streaks()
+    while True:
+        todo = [candidate for candidate in todo if candidate.language.name not in streaks.repeated]
+        enough = sum(finding.kept for finding in state.findings(order)) >= limits.want
+        while todo and not enough and len(examination.running) < limits.jobs and time.monotonic() < until:
+            examination.begin(todo.pop(0))
+        if not examination.running:
+            break
+        try:
+            findings = examination.ended(latest)
+        except KeyboardInterrupt:
+            todo = []
+            interrupted(len(examination.running))
+            continue
+        for finding in findings:
+            streaks.add(finding)
+        if not findings:
+            break
+    examination.pool.shutdown(wait=not examination.running, cancel_futures=True)
+    return MiningEnd(len(examination.running), streaks.repeated)

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from posixpath import join, normpath
 
 from packaging.utils import canonicalize_name
 
@@ -61,7 +62,7 @@ _UNKNOWN = re.compile(r"[$`*?]|\{(?!workspace\}|home\})|\0")
 class PytestCall:
     """`place`: the file that says it. `arguments`: of pytest. `needs`: packages that have some of the arguments.
     `env`: variables. `pythonpath`: folders of the repository, None where nothing is said. `refused`: what is not
-    used, and may be missed."""
+    used, and may be missed. `targets`: folders and files that it names, none: its settings name them."""
 
     place: str
     arguments: tuple[str, ...] = ()
@@ -70,6 +71,8 @@ class PytestCall:
     pythonpath: tuple[str, ...] | None = None
     refused: tuple[str, ...] = ()
     runs_another: bool = False  # than pytest
+    targets: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    is_doctest: bool = field(default=False, compare=False, repr=False)  # it also runs examples
 
     def among(self, packages: Collection[str]) -> PytestCall:
         """Without the arguments of packages that the environment lacks."""
@@ -120,7 +123,8 @@ pythonpath=None, refused=(), runs_another=False)
         if at is not None and _NO_CALL.isdisjoint(words[:at]):
             found = _call(place, words[at + 1 :], {**env, **_assigned(words[:at])}, paths)
             inside = (f"cd {folder} (tests are run in the root)",) if folder not in ("", ".") else ()
-            return replace(found, refused=(*found.refused, *inside))
+            places = tuple(normpath(join(folder, target)) for target in found.targets or ("",))
+            return replace(found, refused=(*found.refused, *inside), targets=places)
     return None
 
 
@@ -150,7 +154,11 @@ def _call(place: str, words: Sequence[str], env: Mapping[str, str], paths: Colle
     variables, folders, more, refused = _variables(env)
     kept: list[str] = []
     needs: dict[str, str] = {}
+    targets: list[str] = []
     for option, given in _options((*more, *words)):
+        if not option:
+            targets.append((given or "").partition("::")[0].replace("{workspace}/", ""))
+            continue
         value = given and given.replace("{workspace}/", "").replace("{workspace}", ".")
         said = option if value is None else f"{option} {value}"
         package = {**_WITH_VALUE, **_FLAGS}.get(option, "")
@@ -162,11 +170,15 @@ def _call(place: str, words: Sequence[str], env: Mapping[str, str], paths: Colle
         if package:
             needs[said] = package
         kept += [option] if value is None else [option, value]
-    return PytestCall(place, tuple(kept), needs, variables, folders, tuple(dict.fromkeys(refused)))
+    return PytestCall(
+        *(place, tuple(kept), needs, variables, folders, tuple(dict.fromkeys(refused))),
+        targets=tuple(targets),
+        is_doctest=any(word.startswith("--doctest") for word in (*more, *words)),
+    )
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Option and value, without those that only choose tests or how they are shown."""
+    """Option and value, without those that only choose tests or how they are shown; "" and what is no option."""
     left = list(words)
     while left:
         word = left.pop(0)
@@ -177,7 +189,9 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
             yield word[:2], word[2:]
         elif word in _DROPPED_VALUE and left:
             left.pop(0)
-        elif word.startswith("-") and not _DROPPED.fullmatch(word):
+        elif not word.startswith("-"):
+            yield "", word
+        elif not _DROPPED.fullmatch(word):
             yield word, None
 
 

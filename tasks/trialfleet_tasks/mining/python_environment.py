@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from trialfleet_ledger.task import PythonEnvironment
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.declared_extras import declared_extras
+from trialfleet_tasks.mining.declared_pythons import find_declared_pythons
 from trialfleet_tasks.mining.environments import month_after
 from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.mining.python_lock import WantedLock, compiled, without_wheels
@@ -55,7 +56,7 @@ class PythonEnvironments:
         `tree`: all paths, with the content of `is_metadata` ones. `version`: of the project, for
         `importlib.metadata`."""
         project, sources = project_of_tests(tree, tests)
-        python = _python(project, committed)
+        python = _python(project, committed, find_declared_pythons(tree, tuple(RELEASED)))
         declared = declared_extras(tree, project.groups, project.extras)
         lock = self._locked(project, declared, python, month_after(committed))
         call = declared_command(tree) or PytestCall("")
@@ -71,6 +72,10 @@ class PythonEnvironments:
             env=dict(call.env),
             import_name=_import_name(project, tree, sources[0]),
         )
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Of the interpreters."""
+        return {one.minor: one.version for one in reversed(list(interpreters(tuple(RELEASED))))}
 
     def _locked(self, project: PythonProject, declared: Sequence[str], python: str, before: date) -> str:
         refusals: list[OperatorError] = []
@@ -119,7 +124,9 @@ def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[
     """(Requirements, whether they are pinned), the one most like the developers' own environment first. What a
     command installs is needed sooner than the very versions of a lock."""
     pinned = (True, False) if project.pins else (False,)
-    for pins in pinned if declared else ():
+    for pins in pinned if declared or project.for_tests else ():
+        yield project.requirements(development=True, declared=declared, more=project.for_tests), pins
+    for pins in pinned if declared and project.for_tests else ():
         yield project.requirements(development=True, declared=declared), pins
     for pins in pinned:
         for development in (True, False):
@@ -136,13 +143,16 @@ def in_use(day: date) -> tuple[str, ...]:
     return (*reversed(old), *(minor for minor in RELEASED if minor not in old))
 
 
-def _python(project: PythonProject, day: date) -> str:
+def _python(project: PythonProject, day: date, declared: Collection[str]) -> str:
+    """The newest of that day that the project permits and, if it names any, of the `declared` ones. Another where
+    the machine has none of these."""
     try:
         wanted = SpecifierSet(project.requires_python or "")
     except InvalidSpecifier:
         wanted = SpecifierSet("")
     fitting = tuple(minor for minor in in_use(day) if wanted.contains(f"{minor}.99"))
-    found = next(interpreters(fitting), None)
+    chosen = tuple(minor for minor in fitting if minor in declared)
+    found = next(interpreters((*chosen, *(minor for minor in fitting if minor not in chosen))), None)
     if found is None:
         raise OperatorError(
             f"the project needs Python {project.requires_python}, which this machine does not have",

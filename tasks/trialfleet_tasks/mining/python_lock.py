@@ -21,7 +21,11 @@ from trialfleet_repository.environments.python_environment import uv_variables
 _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)
 _OPTIONS = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
-_NO_WHEEL = re.compile(r"Wheels are required for `([A-Za-z0-9._-]+)")  # of uv's hints
+# Of uv's hints and refusals.
+_NO_WHEEL = re.compile(
+    r"(?:Wheels are required for `|Because )([A-Za-z0-9._-]+)"
+    r"(?:`|\s+was\s+not\s+found\s+in\s+the\s+package\s+registry)"
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def _building(wanted: WantedLock, constraints: Path) -> BuildAnswer:
 
 
 def without_wheels(refusal: OperatorError) -> frozenset[str]:
-    """The packages of which uv found no wheel.
+    """The packages of which uv found no wheel, or nothing at all.
 
     >>> said = "hint: Wheels are required for `Blinker` because building from source is disabled"
     >>> sorted(without_wheels(OperatorError(said)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,6 +14,8 @@ from packaging.utils import canonicalize_name
 
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.trees import Tree
+from trialfleet_tasks.mining.declared_requirements import find_test_requirements
+from trialfleet_tasks.mining.toml_files import read_toml
 
 _FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)
 _FOR_DEVELOPMENT = re.compile(r"^(?:dev|develop|development|all)$", re.IGNORECASE)
@@ -25,6 +26,7 @@ _TEST_FILE = re.compile(r"test|dev", re.IGNORECASE)
 _RUNNER = re.compile(r"pytest\b(?!-)", re.IGNORECASE)
 _OWN_EXTRAS = re.compile(r"^(?:-e\s+|--editable[=\s]\s*)?\./?\[([\w\s,.-]+)\]", re.MULTILINE)
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ARGUMENTS = ("name", "python_requires", "install_requires", "extras_require", "tests_require")
 _LOCKS = ("uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
 
 
@@ -34,7 +36,8 @@ class PythonProject:
 
     `groups`: optional dependencies and dependency groups, by name; those for tests, and those for development.
     `extras`: names of the former. `pins`: `name==version` of a lock that lies in the tree; `locked_needs`: what
-    each package of that lock needs, by canonical names. `entry_points`: text of an entry_points.txt.
+    each package of that lock needs, by canonical names. `entry_points`: text of an entry_points.txt. `for_tests`:
+    what files that are no metadata, such as tox.ini, install for tests.
     """
 
     name: str | None = None
@@ -45,19 +48,23 @@ class PythonProject:
     pins: tuple[str, ...] = ()
     locked_needs: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     entry_points: str | None = None
+    for_tests: tuple[str, ...] = ()
 
-    def requirements(self, *, development: bool, declared: Sequence[str] = ()) -> tuple[str, ...]:
+    def requirements(
+        self, *, development: bool, declared: Sequence[str] = (), more: Sequence[str] = ()
+    ) -> tuple[str, ...]:
         """Everything that tests need, each once, without the project itself. `development`: with the groups that
         are for more than tests; without groups for tests they are taken in any case. `declared`: further groups.
+        `more`: further requirements.
 
         >>> groups = {"test": ("pytest", "shop[fast]"), "fast": ("numpy",), "docs": ("mkdocs",)}
         >>> PythonProject("shop", dependencies=("click>8",), groups=groups).requirements(development=False)
         ('click>8', 'pytest', 'numpy')
         """
         tests = [name for name in self.groups if _FOR_TESTS.match(name)]
-        more = [name for name in self.groups if _FOR_DEVELOPMENT.match(name)]
-        chosen = list(dict.fromkeys([*tests, *(more if development or not tests else ()), *declared]))
-        wanted = [*self.dependencies, *(line for name in chosen for line in self.groups[name])]
+        broader = [name for name in self.groups if _FOR_DEVELOPMENT.match(name)]
+        chosen = list(dict.fromkeys([*tests, *(broader if development or not tests else ()), *declared]))
+        wanted = [*self.dependencies, *(line for name in chosen for line in self.groups[name]), *more]
         found = dict.fromkeys(self._expanded(wanted, frozenset(chosen)))
         names = {canonicalize_name(Requirement(line).name) for line in found}
         return (*found, *(() if "pytest" in names else ("pytest",)))
@@ -101,7 +108,7 @@ class PythonProject:
 
 def read_project(tree: Tree) -> PythonProject:
     """By pyproject.toml, setup.cfg, setup.py (literals only), requirements files and locks, in this order."""
-    toml = _toml(tree, "pyproject.toml")
+    toml = read_toml(tree, "pyproject.toml")
     tool = mapping(toml.get("tool"))
     project, poetry = mapping(toml.get("project")), mapping(tool.get("poetry"))
     setup = _setup_cfg(tree) | _setup_py(tree)
@@ -134,16 +141,8 @@ def read_project(tree: Tree) -> PythonProject:
         pins=pins,
         locked_needs=needs,
         entry_points=_entry_points(project, poetry),
+        for_tests=(*(setup.get("tests_require") or ()), *find_test_requirements(tree)),
     )
-
-
-def _toml(tree: Tree, path: str) -> dict[str, Any]:
-    if path not in tree:
-        return {}
-    try:
-        return tomllib.loads(tree[path].data.decode())
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _text(value: Any) -> str | None:
@@ -238,7 +237,8 @@ def _setup_cfg(tree: Tree) -> dict[str, Any]:
     found: dict[str, Any] = {"name": parser.get("metadata", "name", fallback=None)}
     if parser.has_section("options"):
         found["python_requires"] = parser.get("options", "python_requires", fallback=None)
-        found["install_requires"] = _text_lines(parser.get("options", "install_requires", fallback=""))
+        for name in ("install_requires", "tests_require"):
+            found[name] = _text_lines(parser.get("options", name, fallback=""))
     if parser.has_section("options.extras_require"):
         found["extras_require"] = {n: _text_lines(v) for n, v in parser.items("options.extras_require")}
     return {name: value for name, value in found.items() if value}
@@ -254,7 +254,7 @@ def _setup_py(tree: Tree) -> dict[str, Any]:
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "setup":
             for keyword in node.keywords:
-                if keyword.arg in ("name", "python_requires", "install_requires", "extras_require"):
+                if keyword.arg in _ARGUMENTS:
                     try:
                         found[keyword.arg] = ast.literal_eval(keyword.value)
                     except ValueError:
@@ -287,7 +287,7 @@ def _locked(tree: Tree) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
     """Of the first lock that is there: `name==version` of every package, unless it has several versions, and what
     each needs."""
     for path in _LOCKS:
-        toml = _toml(tree, path)
+        toml = read_toml(tree, path)
         versions: dict[str, set[str]] = {}
         needs: dict[str, set[str]] = {}
         for package in map(mapping, _list(toml.get("package")) or _list(toml.get("packages"))):

@@ -36,6 +36,7 @@ def project_of_tests(tree: Tree, tests: Sequence[str]) -> tuple[PythonProject, t
         project,
         dependencies=_without(aside, dependencies),
         groups={name: _without(aside, group) for name, group in project.groups.items()},
+        for_tests=_without(aside, dict.fromkeys((*own.for_tests, *root.for_tests))),
     )
     return project, tuple(_source(tree, place) for place in (folder, *needed))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.task import TaskSpec
 from trialfleet_tasks.mining.findings import MiningFinding
 
-METHOD = 15  # of mining: raise it when older findings say something else
+METHOD = 16  # of mining: raise it when older findings say something else
 
 
 class ExaminedCommit(Frozen):
-    """One line of the file. `setting`: digest of what the finding depends on besides the commit."""
+    """One line of the file. `setting`: digest of what the finding depends on besides the commit, also the versions
+    of the machine's tools."""
 
     method: int
     setting: str
@@ -26,18 +27,20 @@ class ExaminedCommit(Frozen):
 
 @dataclass
 class MiningState:
-    """`findings.jsonl` of one setting. Threads may share it; another mining may add to the file meanwhile."""
+    """`findings.jsonl` of one setting for each language. Threads may share it; another mining may add to the file
+    meanwhile."""
 
     path: Path
-    setting: str
+    setting: Callable[[str], str]
     languages: Mapping[str, str]
     _found: dict[str, ExaminedCommit] = field(default_factory=dict[str, ExaminedCommit])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def load(cls, path: Path, setting: str, languages: Mapping[str, str]) -> MiningState:
-        """The findings of this setting and method; a line that was cut off is left out. `languages`: of the
-        candidates, by commit; a finding of such a commit in another language is left out as well."""
+    def load(cls, path: Path, setting: Callable[[str], str], languages: Mapping[str, str]) -> MiningState:
+        """The findings of this method and of the setting for their language; a line that was cut off is left out.
+        `languages`: of the candidates, by commit; a finding of such a commit in another language is left out as
+        well."""
         state = cls(path, setting, languages)
         state.refresh()
         return state
@@ -54,14 +57,15 @@ class MiningState:
         except ValueError:
             return
         commit, language = examined.finding.commit, examined.finding.language or "Python"
-        if (examined.method, examined.setting) == (METHOD, self.setting) and (
+        if (examined.method, examined.setting) == (METHOD, self.setting(language)) and (
             self.languages.get(commit, language) == language
         ):
             self._found[commit] = examined
 
     def add(self, finding: MiningFinding, task: TaskSpec | None) -> None:
         """Keep one more, on disk first."""
-        examined = ExaminedCommit(method=METHOD, setting=self.setting, finding=finding, task=task)
+        setting = self.setting(finding.language or "Python")
+        examined = ExaminedCommit(method=METHOD, setting=setting, finding=finding, task=task)
         with self._turn:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
@@ -75,9 +79,10 @@ class MiningState:
             file.seek(-1, 2)
             return file.read() == b"\n"
 
-    def knows(self, commit: str) -> bool:
-        """Whether the commit has been examined."""
-        return commit in self._found
+    def finding(self, commit: str) -> MiningFinding | None:
+        """None: the commit has not been examined."""
+        examined = self._found.get(commit)
+        return None if examined is None else examined.finding
 
     def findings(self, commits: Iterable[str]) -> list[MiningFinding]:
         """Of those commits, in their order."""

@@ -19,7 +19,7 @@ from trialfleet_tasks.mining.mine import CandidateCommits
 _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
     (
         "text for the prompt",
-        frozenset({RejectionReason.TELLS_THE_FIX, RejectionReason.NO_MESSAGE, RejectionReason.UNREADABLE}),
+        frozenset({RejectionReason.TELLS_THE_FIX, RejectionReason.NO_ISSUE, RejectionReason.UNREADABLE}),
     ),
     (
         "environment built",
@@ -39,6 +39,7 @@ _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
             {
                 RejectionReason.CANNOT_RUN_AT_FIX,
                 RejectionReason.FAILS_AT_FIX,
+                RejectionReason.TESTS_LEFT_OUT,
                 RejectionReason.NEEDS_NETWORK,
                 RejectionReason.TOO_SLOW,
                 RejectionReason.TOO_BIG,

@@ -105,6 +105,29 @@ def _disagreement(run: TestRun, tree: TreeName) -> Problem:
     )
 
 
+def describe_settings(run: TestRun) -> tuple[str, ...]:
+    """The project's own options that the run did without, as one sentence."""
+    options = ", ".join(run.settings.taken_back)
+    return (f"the project's settings have no effect on which tests count: {options}",) if options else ()
+
+
+def not_all_ran(run: TestRun) -> Problem | None:
+    """At the fixed tree: a test that pytest collects and that has no result. Where no result has the id of a test,
+    ids tell nothing."""
+    collected = run.settings.collected or ()
+    missing = [result.id for result in run.results(collected) if result.outcome == "missing"]
+    if not missing or len(missing) == len(collected):
+        return None
+    return Problem(
+        kind=ProblemKind.TESTS_LEFT_OUT,
+        message=f"at the fixed tree: {len(missing)} of {len(collected)} tests that are collected have no result, "
+        f"such as {missing[0]}",
+        hint="a plugin or conftest.py of the project ends the run early, or gives tests other names in the report",
+        tree="fixed",
+        output=run.output[-OUTPUT_CHARS:],
+    )
+
+
 def _ended(run: TestRun) -> str:
     """Of a time-out, how much of a core the tests had: with little, they waited, or others had the cores."""
     wall_s, core_s = run.exit.wall_s, run.exit.core_s

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.task_order import PatchClasses
 from trialfleet_repository.languages import (
     LANGUAGES,
@@ -48,7 +49,7 @@ def find_classes(variants: Variants, roots: Iterable[str], lookups: PathLookups 
     used = (path for path in lookups.hits & tree.sources if path not in tree.production)
     missed = sorted(path for path in lookups.misses if tree.is_missed(path))
     if len(missed) > MAX_MISSED:
-        raise TooManyLookups(f"the tests look for {len(missed)} missing files, more than {MAX_MISSED}")
+        raise TooManyLookups(f"the tests look for {plural(len(missed), 'missing file')}, more than {MAX_MISSED}")
     return PatchClasses(
         rule="lookups",
         production=production,

@@ -41,6 +41,7 @@ class ProblemKind(StrEnum):
     NOT_EXECUTABLE = "not_executable"
     SIGNAL = "signal"
     NO_JUNIT = "no_junit"
+    TESTS_LEFT_OUT = "tests_left_out"  # collected, but not run: they would not count
     EXIT_CODE = "exit_code"  # it says something else than the results: no attempt could pass
     OUTSIDE_WORKSPACE = "outside_workspace"  # the imported module is not the workspace's
     OWN_RELEASE = "own_release"  # site-packages hold the project, perhaps with the fix

@@ -22,11 +22,13 @@ from trialfleet_tasks.validate.judge import (
     DiscoveredTests,
     Outcomes,
     check,
+    describe_settings,
     discover,
     in_time,
     late_problems,
     needs_network,
     not_a_run,
+    not_all_ran,
     out_of_time,
     steady,
     told,
@@ -194,12 +196,13 @@ class ValidationSteps:
         for tree in _TREES:  # the fixed tree first: what cannot run there is not the bug's doing
             self.say(f"discovering tests, {words(tree)}")
             runs[tree] = self.bench.run(modules, fixed=tree == "fixed", extra=extra)
-            problem = not_a_run(runs[tree], tree)
+            problem = not_a_run(runs[tree], tree) or (not_all_ran(runs[tree]) if tree == "fixed" else None)
             if problem is not None:
                 return DiscoveredTests((), (), problems=(problem,))
         before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
         found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
         found = in_time(found, out_of_time(runs["pre_fix"], found.fail_to_pass))
+        found = replace(found, warnings=(*found.warnings, *describe_settings(runs["fixed"])))
         return told(found, self.untold(found.fail_to_pass)) if self.untold else found
 
     def _modules(self, files: Sequence[str]) -> tuple[str, ...]:

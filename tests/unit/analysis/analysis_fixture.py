@@ -207,7 +207,7 @@ def _robust(one: Contrast, estimand: Estimand) -> RobustnessFinding:
         ScenarioFinding("best", 0.22, 0.015, True, 1),
     )
     return RobustnessFinding(
-        one.treatment, one.control, estimand, 1, 5, scenarios, False, 3, estimand == "these_tasks"
+        one.treatment, one.control, estimand, 1, 5, 0, scenarios, False, 3, estimand == "these_tasks"
     )
 
 

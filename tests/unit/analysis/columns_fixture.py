@@ -53,7 +53,8 @@ def laid_out(passed: ArrayLike, *, measures: Mapping[str, ArrayLike] | None = No
 
     known = np.isfinite(values).reshape(-1)[order]
     told = {
-        name: flat(flags.get(name, False)).astype(np.bool_) for name in ("own_memory", "undelivered", "cut_off")
+        name: flat(flags.get(name, False)).astype(np.bool_)
+        for name in ("own_memory", "undelivered", "cut_off", "forged")
     }
     place = np.arange(values.size) % max(width, 1)
     return Columns(

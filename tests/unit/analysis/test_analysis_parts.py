@@ -198,6 +198,19 @@ def test_a_decision_that_only_retries_made_is_not_robust() -> None:
     assert not found.robust
 
 
+def test_a_forged_pass_counts_as_failed_and_as_missing_where_losses_are_varied() -> None:
+    """Six of ten passes of one arm were forged: the contrast has them as failed, robustness as anything."""
+    passed = split([4, 4], [4, 4], reps=10)
+    forged = np.zeros(passed.shape)
+    forged[:, 0, 4:] = 1
+    found = analyse(scheme(2, reps=10), laid_out(passed, forged=forged))
+    robust = found.robustness[0]
+    assert found.contrasts[0].these_tasks.difference.estimate == 0
+    assert (robust.missing_treatment, robust.missing_control, robust.forged) == (12, 0, 12)
+    assert [one.rejects for one in robust.scenarios] == [False, True, False, False, True]
+    assert not robust.robust
+
+
 def test_a_task_lost_in_one_arm_still_counts_against_robustness() -> None:
     """Three tasks are compared; a fourth lost all of the control's trials, and could undo the difference."""
     passed = split([6, 6, 6, 0], [2, 2, 2, 0], reps=8)

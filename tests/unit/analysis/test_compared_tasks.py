@@ -97,7 +97,7 @@ def test_where_every_task_is_thin_none_leaves() -> None:
 
 def test_an_answer_counts_the_tasks_and_trials_of_its_decisions(tmp_path: Path) -> None:
     """The bundles of the third arm, and of the treatment since the decision, are gone: "on these 0 tasks … this
-    answer took 0 trials" was printed. A halted task's trials were run for the answer too."""
+    answer took 0 trials" was printed. A halted task's trials were run for the answer too, and are not in it."""
     primary = Primary(treatment="intent_layer", control="none", stop=StopRule(looks=2))
     plan = ledgers.plan([f"task-{n}" for n in range(4)], NAMES, reps=8, primary=primary)
 
@@ -118,11 +118,14 @@ def test_an_answer_counts_the_tasks_and_trials_of_its_decisions(tmp_path: Path) 
         number=1, at=1.0, epoch=1, blocks=4, stage=stage, outcomes="0" * 64, amendments=0, result=result
     )
     ledgers.put(store, "demo/decisions/1.json", decision)
-    for name in ("before", "after"):
-        if name == "after":
+    for tasks in (4, 3):
+        if tasks == 3:
             ledgers.put(store, "demo/halts/1.json", Halt(number=1, at=2.0, task="task-3", reason="set-up"))
         report = ledgers.read(store)
-        assert report.answer[0].startswith("On these 4 tasks, intent_layer passed more often than none: 100.0%")
+        assert report.answer[0].startswith(
+            f"On these {tasks} tasks, intent_layer passed more often than none: 100.0%"
+        )
+        assert ("(decided at look 1 on data since withdrawn)" in report.answer[0]) is (tasks == 3)
         assert any(
             "this answer took 48 trials; the fixed plan would have taken 96" in one for one in report.answer
         )
@@ -181,6 +184,20 @@ def test_lost_runs_that_could_undo_a_trend_are_said() -> None:
     assert trend.scenarios[0].name == "as_measured"
     assert not trend.robust
     assert "Not robust to the 12 lost first runs." in report.answer[0]
+
+
+def test_a_forged_pass_counts_as_lost_where_a_trend_s_losses_are_varied() -> None:
+    passed = outcomes([4] * 3, [5] * 3, [6] * 3, reps=10)
+    forged = np.zeros_like(passed)
+    forged[:, 2, 6:] = 1
+    fixed = replace(
+        scheme(3, NAMES, reps=10, declared=False), seed=1, trend=TrendPrimary(trend=NAMES, doses=(0, 1, 2))
+    )
+    report = report_of(fixed, laid_out(passed, forged=forged))
+    trend = report.analysis.trend
+    assert trend is not None
+    assert [(one.lost, one.forged) for one in trend.doses] == [(0, 0), (0, 0), (12, 12)]
+    assert "Not robust to the 12 lost or forged runs." in report.answer[0]
 
 
 def test_the_money_of_a_contrast_is_of_its_own_tasks() -> None:

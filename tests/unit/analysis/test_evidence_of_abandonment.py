@@ -95,7 +95,7 @@ EDITS: dict[str, tuple[dict[str, Any], Callable[[Path], object], str]] = {
     "cut before the verdict": (
         {"losses": (MID_RUN,)},
         give_up,
-        "abandoned after 1 attempts, but another was begun",
+        "abandoned after 1 attempt, but another was begun",
     ),
     "cut, its verdict removed": (
         {"losses": (MID_RUN,)},
@@ -106,7 +106,7 @@ EDITS: dict[str, tuple[dict[str, Any], Callable[[Path], object], str]] = {
     "a count nobody could read": (
         {},
         lambda demo: give_up(demo, attempts=10**12),
-        "with 1 losses in 1000000000000 attempts",
+        "with 1 loss in 1,000,000,000,000 attempts",
     ),
     "called cancelled": (
         THREE,

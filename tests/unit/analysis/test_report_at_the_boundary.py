@@ -3,6 +3,7 @@ report: a number that cannot be computed is missing with its reason, and the sen
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from trialfleet_analysis.monitoring import look_result
+from trialfleet_analysis.report.campaign_report import to_json
 from trialfleet_analysis.report.make import write_report
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
@@ -32,6 +34,9 @@ DESIGNS: Mapping[str, Primary | TrendPrimary] = {
     "margin": SIDES.model_copy(update={"margin": 0.1, "effect": 0.2}),
     "looks": SIDES.model_copy(update={"stop": StopRule(looks=2, futility="none")}),
     "futility": SIDES.model_copy(update={"stop": StopRule(looks=3, futility=FutilityRule(predictive=0.5))}),
+    "five looks": SIDES.model_copy(update={"stop": StopRule()}),
+    "looks within a margin": SIDES.model_copy(update={"margin": 0.1, "stop": StopRule(spending="obrien_fleming")}),
+    "saturated": SIDES.model_copy(update={"stop": StopRule(looks=(1, 3, 5), drop_saturated=1)}),
     "anytime": SIDES.model_copy(update={"effect": 0.3, "stop": AnytimeRule(anytime="half")}),
     "mixture": SIDES.model_copy(update={"stop": AnytimeRule(anytime="mixture")}),
     "halving": SIDES.model_copy(update={"halve": True}),
@@ -139,18 +144,44 @@ def test_the_report_is_written(design: str, tmp_path: Path) -> None:
         write_report(report, tmp_path / f"{result}-report")
 
 
-def test_a_perfect_result_at_a_look_has_an_estimate_and_no_stagewise_limits(tmp_path: Path) -> None:
+ALMOST = (0.0, 0.0, 0.1, 0.5, 0.9, 1.0, 1.0)  # rates
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_no_number_of_passes_ends_in_a_traceback(design: str, seed: int, tmp_path: Path) -> None:
+    """From 4 × 5 upward, rates of 0 and 1 among others, drawn for each condition or each cell."""
+    draw = random.Random(f"{design}/{seed}")
+    tasks, reps, by_task = draw.randint(4, 6), 10 if design == "halving" else draw.randint(5, 7), seed == 2
+    rates = {(f"task-{n}" if by_task else "", name): draw.choice(ALMOST) for n in range(tasks) for name in FIVE}
+
+    def passes(trial: Trial) -> bool:
+        own = random.Random(f"{seed}/{trial.id}")
+        return own.random() < rates[trial.task if by_task else "", trial.condition]
+
+    store = campaign(tmp_path / "store", design, passes, tasks, reps)
+    if design == "halving":
+        _halve(store, reps)
+    report = ledgers.read(store)
+    assert not any(word in sentence.split() for sentence in report.answer for word in ("nan", "None"))
+    assert "NaN" not in to_json(report)
+    for contrast in report.analysis.contrasts:
+        found = contrast.these_tasks.difference
+        if found.estimate is not None and found.low is not None and found.high is not None:
+            assert -1 <= found.low <= found.estimate <= found.high <= 1
+
+
+def test_a_perfect_result_at_a_look_has_limits(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, "looks", RESULTS["treatment alone"], 2, 10))
     assert report.decision == "more"
     looks = report.analysis.looks
     assert looks is not None
     assert looks.difference is not None
-    assert looks.difference.low is None
-    assert looks.difference.reason == (
-        "all trials of one condition passed and none of the other: the variance at that difference is 0"
-    )
+    assert looks.difference.low is not None
+    assert 0 < looks.difference.low < 1
     assert report.headline is not None
-    assert report.headline.these_tasks.difference.low is not None, "Miettinen and Nurminen's limits stand there"
+    shown = report.headline.these_tasks.difference
+    assert (shown.estimate, shown.high, shown.method) == (1.0, 1.0, "stage-wise")
 
 
 def _halve(store: DirectoryStore, reps: int) -> None:

@@ -13,6 +13,7 @@ from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
 from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report, to_json
+from trialfleet_analysis.report.figures import percent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
@@ -23,7 +24,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, FutilityRule, Reestimation, StageCounts, StopRule, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
-from trialfleet_ledger.records.directives import Amendment, Cancel
+from trialfleet_ledger.records.directives import Amendment, Cancel, Halt
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
@@ -47,10 +48,12 @@ def campaign(
     reps: int = 6,
     never: Sequence[str] = (),
     effect: float | None = None,
+    margin: float | None = None,
+    lost: float = 0.0,
 ) -> DirectoryStore:
     """`blocks` are over, `looks` were taken; conditions pass at these rates, the same in each task, but for those
-    that `never` pass, which the first look leaves out where that is declared."""
-    primary = Primary(treatment="intent_layer", control="none", stop=stop, effect=effect)
+    that `never` pass, which the first look leaves out where that is declared. `lost`: share of first runs."""
+    primary = Primary(treatment="intent_layer", control="none", stop=stop, effect=effect, margin=margin)
     plan = ledgers.plan(TASKS, tuple(passes), reps=6, primary=primary)
     dropped = tuple(never) if stop.drop_saturated else ()
 
@@ -59,7 +62,9 @@ def campaign(
             return None
         passed = random.Random(f"{trial.condition}/{trial.task}/{trial.block}").random() < passes[trial.condition]
         passed = passed and trial.task not in never
-        return Fate(Verdict.PASSED if passed else Verdict.FAILED, metrics=Metrics(cost_usd=0.5))
+        first = (ledgers.MID_RUN,) if random.Random(f"lost/{trial.id}").random() < lost else ()
+        verdict = Verdict.PASSED if passed else Verdict.FAILED
+        return Fate(verdict, losses=first, metrics=Metrics(cost_usd=0.5))
 
     store = ledgers.write(folder, plan, fate, reps=reps)
     decide(store, plan, fate, looks, dropped)
@@ -290,21 +295,85 @@ def test_reps_that_were_added_after_the_decision_change_no_number_of_the_answer(
     assert any("those of the look that decided" in caution for caution in report.cautions)
 
 
-def test_a_bundle_that_is_quarantined_after_a_look_changes_no_number_of_the_answer(tmp_path: Path) -> None:
-    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
-    before = ledgers.read(store)
+def withdraw(store: DirectoryStore, how: str, passes: Sequence[Trial]) -> None:
+    """Passes that were found forged once a look had counted them: their bundles are quarantined, their ends were
+    edited, or their tasks are halted."""
+    for trial in passes if how != "halted" else ():
+        if how == "quarantined":
+            record = Quarantine(trial=trial.id, attempt=1, at=3.0, expected=ZERO, found="1" * 64, reason="forged")
+            ledgers.put(store, f"demo/quarantine/{trial.id}/1.json", record)
+        else:
+            end = store.root / f"demo/attempts/{trial.id}/1/end.json"
+            ledgers.replaced(end, '"verdict":"passed"', '"verdict":"failed"')
+    for number, task in enumerate(dict.fromkeys(one.task for one in passes) if how == "halted" else (), start=1):
+        ledgers.put(store, f"demo/halts/{number}.json", Halt(number=number, at=3.0, task=task, reason="forged"))
+
+
+def treated_passes(tasks: Sequence[str], blocks: int) -> list[Trial]:
     every = ledgers.trials(ledgers.plan(TASKS, tuple(CLEAR), reps=6))
-    passed = next(t for t in every if t.block == 0 and t.condition == "intent_layer")
-    record = Quarantine(trial=passed.id, attempt=1, at=3.0, expected=ZERO, found="1" * 64, reason="damaged")
-    ledgers.put(store, f"demo/quarantine/{passed.id}/1.json", record)
+    return [one for one in every if one.condition == "intent_layer" and one.block < blocks and one.task in tasks]
+
+
+WITHDRAWN = "(decided at look 1 on data since withdrawn)."
+
+
+@pytest.mark.parametrize("how", ["quarantined", "tampered", "halted"])
+def test_data_that_are_withdrawn_after_a_look_decide_nothing(how: str, tmp_path: Path) -> None:
+    store = campaign(tmp_path, {"none": 0.1, "intent_layer": 1.0}, blocks=2, looks=1)
+    before = ledgers.read(store)
+    withdraw(store, how, treated_passes(TASKS[:4], 1))
     report = ledgers.read(store)
     assert before.headline is not None
     assert report.headline is not None
-    assert ledgers.counts(report) != ledgers.counts(before)  # it is missing where all trials are counted
-    then, now = before.headline, report.headline
-    assert now.these_tasks.test.p_value == then.these_tasks.test.p_value
-    assert now.these_tasks.difference == then.these_tasks.difference
-    assert now.treatment_rate == then.treatment_rate
+    looks, then, now = report.analysis.looks, before.headline, report.headline
+    assert looks is not None
+    assert before.analysis.looks is not None
+    assert (before.analysis.withdrawn, report.analysis.withdrawn) == (0, 16 if how == "halted" else 4)
+    assert looks.taken == before.analysis.looks.taken, "the decision stays as it was recorded"
+    test, difference = now.these_tasks.test, now.these_tasks.difference
+    assert then.these_tasks.test.p_value is not None
+    assert test.p_value is not None
+    assert test.p_value > then.these_tasks.test.p_value
+    assert (test.method, difference.method) == ("sequential p", "repeated")
+    assert (looks.stagewise, looks.difference) == (False, None)
+    assert difference.n == then.these_tasks.difference.n - report.analysis.withdrawn
+    assert WITHDRAWN in report.answer[0]
+    assert any(
+        f"Looks counted {report.analysis.withdrawn} trials that no longer count" in one for one in report.cautions
+    )
+    assert "decided: benefit; raw difference, stopped early" in to_markdown(report)
+
+
+def test_an_answer_that_withdrawn_data_made_is_gone(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    assert ledgers.read(store).decision == "more"
+    withdraw(store, "quarantined", [one for one in treated_passes(TASKS, 2) if one.task not in TASKS[:2]])
+    report = ledgers.read(store)
+    assert report.decision in ("not_shown", "not_possible")
+    assert report.answer[0].startswith("No difference was shown between intent_layer and none on these 2 tasks")
+    assert WITHDRAWN in report.answer[0]
+    assert report.headline is not None
+    difference = report.headline.these_tasks.difference
+    assert difference.low is not None
+    assert difference.high is not None
+    assert difference.low <= 0 <= difference.high
+
+
+def test_without_any_task_that_was_not_halted_there_is_no_answer(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    withdraw(store, "halted", treated_passes(TASKS, 1))
+    report = ledgers.read(store)
+    assert report.decision == "undefined"
+    assert report.analysis.withdrawn == 28
+
+
+def test_a_halt_between_looks_takes_the_task_out_of_the_first_one(tmp_path: Path) -> None:
+    store = campaign(tmp_path, SAME, blocks=3, looks=1)
+    withdraw(store, "halted", treated_passes(TASKS[:1], 1))
+    report = ledgers.read(store)
+    assert report.headline is not None
+    assert report.headline.these_tasks.difference.n == 24
+    assert "(going on at look 1 on data since withdrawn)." in report.answer[0]
 
 
 def test_the_companion_by_block_allows_for_the_looks_too(tmp_path: Path) -> None:
@@ -332,6 +401,73 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
     assert later.analysis.looks is not None
     assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)
+
+
+# --- power ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effect", [None, 0.4])
+def test_after_a_stop_the_power_is_the_plan_s(effect: float | None, tmp_path: Path) -> None:
+    early = ledgers.read(campaign(tmp_path / "a", SAME, blocks=2, looks=1, stop=HOPELESS, effect=effect))
+    found = early.analysis.outlook.planned
+    assert found is not None
+    assert found.blocks == 6
+    assert effect is None or found.effect == effect
+    assert "would have been needed" not in early.answer[1]
+    assert (
+        f"; the plan with its looks had {percent(found.power)} power at a true difference of " in early.answer[1]
+    )
+
+
+# --- equivalence ------------------------------------------------------------------------------------
+
+
+def test_equivalence_is_judged_at_the_look_that_was_taken(tmp_path: Path) -> None:
+    at_the_end = ledgers.read(campaign(tmp_path / "a", SAME, blocks=6, looks=3, margin=0.35))
+    assert "(two one-sided tests at the looks, each at 0.05)" in at_the_end.answer[0]
+    early = ledgers.read(campaign(tmp_path / "b", SAME, blocks=2, looks=1, stop=HOPELESS, margin=0.35))
+    found = early.analysis.equivalence[0]
+    assert found.equivalent is False
+    assert found.interval.method == "repeated"
+    assert early.answer[0].startswith("No difference was shown between intent_layer and none")
+
+
+# --- robustness -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("passes", "blocks", "stop", "lost"),
+    [
+        (CLEAR, 2, STOP, 0.15),
+        ({"none": 0.3, "intent_layer": 0.75}, 4, STOP, 0.1),
+        (SAME, 4, STOP, 0.1),
+        (SAME, 2, HOPELESS, 0.1),
+        (SAME, 6, DEFAULT, 0.1),
+    ],
+)
+def test_robustness_is_judged_by_the_looks_that_were_taken(
+    passes: Mapping[str, float], blocks: int, stop: StopRule, lost: float, tmp_path: Path
+) -> None:
+    report = ledgers.read(campaign(tmp_path, passes, blocks=blocks, looks=blocks // 2, stop=stop, lost=lost))
+    assert report.headline is not None
+    on_these = next(one for one in report.analysis.robustness if one.estimand == "these_tasks")
+    headline, measured = report.headline.these_tasks, on_these.scenarios[0]
+    assert on_these.missing_treatment + on_these.missing_control > 0
+    assert measured.p_value == headline.test.p_value
+    assert measured.rejects == (report.decision in ("more", "less"))
+    assert measured.difference == pytest.approx(headline.difference.estimate)
+    assert on_these.robust == (on_these.tipping_point is None)
+    assert ("Not robust" in report.answer[0]) is not on_these.robust
+
+
+def test_a_crossing_that_losses_could_undo_would_have_gone_on(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    withdraw(store, "quarantined", treated_passes(TASKS, 1)[:4])
+    report = ledgers.read(store)
+    [worst] = [one for one in report.analysis.robustness[0].scenarios if one.name == "worst"]
+    assert (worst.rejects, worst.goes_on) == (False, True)
+    assert "the campaign would have gone on" in to_markdown(report)
+    assert "Not robust: of the 4 lost first runs, " in report.answer[0]
 
 
 # --- saturated tasks --------------------------------------------------------------------------------
@@ -364,7 +500,8 @@ def test_a_campaign_that_left_tasks_out_is_complete_without_them(tmp_path: Path)
 
 
 def test_leaving_out_tasks_that_never_pass_changes_neither_test_nor_estimate(tmp_path: Path) -> None:
-    """Their later trials, had they been run, would have failed in both arms: the same p and median, by design."""
+    """Their later trials, had they been run, would have failed in both arms: the same p, by design, and the same
+    median but for what their reps add to its variance."""
     left = ledgers.read(campaign(tmp_path / "a", SOME, blocks=6, looks=3, stop=DROPPING, never=NEVER))
     ran = ledgers.read(campaign(tmp_path / "b", SOME, blocks=6, looks=3, never=NEVER))
     assert left.headline is not None
@@ -378,7 +515,7 @@ def test_leaving_out_tasks_that_never_pass_changes_neither_test_nor_estimate(tmp
     one, other = left.analysis.looks.difference, ran.analysis.looks.difference
     assert one is not None
     assert other is not None
-    assert one.estimate == other.estimate is not None
+    assert one.estimate == pytest.approx(other.estimate, abs=1e-3)
 
 
 def test_tables_of_a_campaign_that_left_tasks_out_are_kept(tmp_path: Path) -> None:

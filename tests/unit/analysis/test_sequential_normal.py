@@ -141,17 +141,17 @@ def test_the_difference_after_an_early_stop_is_drawn_towards_0() -> None:
         stage([5, 4, 4, 4, 5, 5, 4], [5] * 7, [1, 2, 3, 1, 2, 1, 2], [5] * 7, blocks=5),
     ]
     design = SequentialDesign((5, 10, 15, 20, 25))
-    look = monitor(design, stages)[-1]
-    found = stagewise_difference(design, look, *counts)
+    looks = monitor(design, stages)
+    found = stagewise_difference(looks, *counts)
     raw = sum(counts[0]) / 70 - sum(counts[2]) / 70
-    assert look.crossed == 1
+    assert looks[-1].crossed == 1
     assert None not in (found.estimate, found.low, found.high)
     assert 0 < (found.low or 0) < (found.estimate or 0) < raw < (found.high or 0)
     once = SequentialDesign((10,))
-    [only] = monitor(once, [stage(*counts, blocks=10)])
-    assert stagewise_difference(once, only, *counts).estimate == pytest.approx(raw, abs=1e-12)
-    nothing = monitor(once, [stage([0], [10], [0], [10], blocks=10)])[0]
-    undefined = stagewise_difference(once, nothing, [0], [10], [0], [10])
+    only = monitor(once, [stage(*counts, blocks=10)])
+    assert stagewise_difference(only, *counts).estimate == pytest.approx(raw, abs=1e-12)
+    nothing = monitor(once, [stage([0], [10], [0], [10], blocks=10)])
+    undefined = stagewise_difference(nothing, [0], [10], [0], [10])
     assert (undefined.estimate, undefined.reason) == (None, "no task could tell the conditions apart")
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support import ledgers as made
 from tests.support.ledgers import Fate
 from trialfleet_analysis.tables.columns import numbers
-from trialfleet_analysis.tables.kept_tables import CacheManifest, ReadDigests, kept
+from trialfleet_analysis.tables.kept_tables import CacheManifest, ReadDigests, kept, list_sealed
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import task_rows
 from trialfleet_analysis.tables.schema import TRIALS, from_parquet, to_parquet
@@ -263,7 +263,8 @@ def test_a_seal_rests_on_what_was_read(store: DirectoryStore) -> None:
     """The digests are those of the records, whatever the order of the reading."""
     witness = ReadDigests(store, "demo")
     campaign = open_campaign(store, "demo")
-    for key in reversed([entry.key for entry in witness.list("demo/outcomes/")]):
+    outcomes, _ = list_sealed(witness)
+    for key in reversed(outcomes):
         raw = witness.get(key)
         Outcome.model_validate_json(raw)
     witness.get("demo/campaign.json")

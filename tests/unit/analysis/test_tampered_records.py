@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support import ledgers
 from tests.support.ledgers import BEFORE_AGENT, MID_RUN, Fate, plan, read
+from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_controller.commands import pull as pull_command
+from trialfleet_controller.commands.pull import pull
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_controller.status.status_text import lines
@@ -23,8 +27,11 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.pulled_copy import PulledCopy
+from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import ListedKey
 from trialfleet_ledger.trial_order import trials
 
 PLAN = plan(reps=2, primary=Primary(treatment="intent_layer", control="none"))
@@ -47,12 +54,23 @@ def honest() -> Path:
     for number, trial in enumerate(TRIALS):
         named_plan = sha256(canonical_json(PLAN))
         ledgers.write_trial(store, PLAN, trial, FATES[number % len(FATES)], named_plan=named_plan)
+    for number in (0, 5):
+        _with_patch(store, TRIALS[number])
     ledgers.write_journal(store, PLAN)
     directives = Ledger(store, PLAN.campaign, clock=lambda: ledgers.NOW).directives
     directives.look(planned=8, terminal=4, complete_blocks=1, by="test")
     directives.amend(reps=None, after_look=False, lifts=(), cost_usd=5.0)
     directives.halt("beta", "broken")
     return root
+
+
+def _with_patch(store: DirectoryStore, trial: Trial) -> None:
+    """Of a trial that failed at once, as its runner would have left it: before the end, which names it."""
+    folder = store.root / PLAN.campaign / "attempts" / trial.id / "1"
+    patch = canonical_json(ledgers.records.patch(trial=trial.id, attempt=1, at=ledgers.NOW + 40))
+    (folder / "patch.json").write_bytes(patch)
+    end = json.loads((folder / "end.json").read_bytes())
+    (folder / "end.json").write_bytes(canonical_json(end | {"patch": sha256(patch)}))
 
 
 @pytest.fixture
@@ -80,6 +98,8 @@ OF_TRIALS = {
     "start": f"attempts/{TRIALS[0].id}/1/start.json",
     "start of a loss": f"attempts/{TRIALS[2].id}/1/start.json",
     "intent": f"attempts/{TRIALS[2].id}/2/intent.json",
+    "intent of a verdict": f"attempts/{TRIALS[0].id}/1/intent.json",
+    "patch of a verdict": f"attempts/{TRIALS[0].id}/1/patch.json",
     "intent of a loss": f"attempts/{TRIALS[3].id}/1/intent.json",
     "bundle": f"attempts/{TRIALS[0].id}/1/bundle.tar.zst",
 }
@@ -160,6 +180,43 @@ def test_a_trial_with_a_record_that_was_changed_does_not_count(
     assert row["missing"].startswith("tampered: ")
     assert not tables.interim
     assert any("Tampered: " in caution for caution in read(DirectoryStore(copied.parent)).cautions)
+
+
+def copy_of(folder: Path, root: Path) -> Path:
+    """With other tags."""
+    shutil.copytree(folder.parent, root, copy_function=shutil.copyfile)
+    return root / folder.name
+
+
+BELOW_ATTEMPTS = ("end", "end of a loss", "intent of a verdict", "patch of a verdict", "bundle")
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "record"),
+    [
+        *((edit, "store", record) for record in BELOW_ATTEMPTS),
+        *((delete, "store", record) for record in BELOW_ATTEMPTS[3:]),
+        *((edit, "copy", record) for record in BELOW_ATTEMPTS[1:]),
+    ],
+)
+def test_kept_tables_do_not_hide_what_was_changed(
+    copied: Path, tmp_path: Path, change: Callable[[Path, str], None], place: str, record: str
+) -> None:
+    """Bundles of a copy are those that were copied: one that is edited there is seen by `--again` alone."""
+    assert open_campaign(DirectoryStore(copied.parent), PLAN.campaign).sealed
+    folder = copied if place == "store" else copy_of(copied, tmp_path / "copy")
+    change(folder, OF_TRIALS[record])
+    tables = open_campaign(DirectoryStore(folder.parent), PLAN.campaign)
+    trial = next(one.id for one in TRIALS if one.id in OF_TRIALS[record])
+    unseen = place == "copy" and record == "bundle"
+    assert (tables.source, trial in missing_of(tables)) == (("tables", False) if unseen else ("records", True))
+
+
+@pytest.mark.parametrize("place", ["store", "copy"])
+def test_control_kept_tables_serve_what_was_not_changed(copied: Path, tmp_path: Path, place: str) -> None:
+    open_campaign(DirectoryStore(copied.parent), PLAN.campaign)
+    folder = copied if place == "store" else copy_of(copied, tmp_path / "copy")
+    assert open_campaign(DirectoryStore(folder.parent), PLAN.campaign).source == "tables"
 
 
 @pytest.mark.parametrize("change", [edit, delete], ids=["edit", "delete"])
@@ -379,3 +436,110 @@ def test_status_names_what_was_changed_and_counts_it_as_lost(copied: Path) -> No
     counts = [sum(one.measured for one in each.conditions.values()) for each in (untouched, status)]
     assert counts[0] == counts[1] + 1
     assert any(line.startswith("tampered: ") for line in lines(status))
+
+
+NOT_PULLED = "Bundles were not pulled"
+
+
+def pulled(copied: Path, folder: Path, *options: str) -> DirectoryStore:
+    argv = [PLAN.campaign, str(folder), "--store", str(copied.parent), *options]
+    assert CliRunner().invoke(pull, argv, catch_exceptions=False).exit_code == 0
+    return DirectoryStore(folder)
+
+
+def test_bundles_that_were_not_pulled_are_not_tampered(copied: Path, tmp_path: Path) -> None:
+    """And not verified. A later pull adds them."""
+    store = pulled(copied, tmp_path / "pulled", "--no-bundles")
+    report = read(store)
+    measured = report.progress.measured
+    assert (report.verified, report.not_pulled, report.tampered) == (False, measured, ())
+    assert report.cautions[0].startswith(f"{NOT_PULLED} (`pull --no-bundles`): {measured} verdicts not checked")
+    assert not any("ampered" in caution or "existence" in caution for caution in report.cautions)
+    assert measured == sum(fate.verdict is not None for fate in (FATES * 2)[: len(TRIALS)])
+    assert read(store, verify=False).not_pulled == measured
+    assert "bundles not verified" in to_markdown(report)
+    assert open_campaign(store, PLAN.campaign).sealed is None, "nothing is kept that was not verified"
+    pulled(copied, tmp_path / "pulled")
+    again = read(store)
+    assert (again.verified, again.not_pulled) == (True, 0)
+    assert not any(NOT_PULLED in caution for caution in again.cautions)
+
+
+def test_a_copy_of_a_copy_without_bundles_says_so_too(copied: Path, tmp_path: Path) -> None:
+    pulled(copied, tmp_path / "pulled", "--no-bundles")
+    assert read(pulled(tmp_path / "pulled" / PLAN.campaign, tmp_path / "again")).not_pulled
+
+
+def test_a_mark_that_somebody_puts_into_a_store_hides_nothing(copied: Path) -> None:
+    """Verdicts are edited, and the bundles that say otherwise are deleted."""
+    failed = [row for row in tables_of(copied).rows if row["verdict"] == "failed"]
+    for row in failed:
+        _as_passed(copied, row["trial"], row["attempts"])
+        (copied / row["bundle"]).unlink()
+    (copied / "pulled.json").write_bytes(canonical_json(PulledCopy(omitted=("bundles",))))
+    assert {row["trial"] for row in failed} <= missing_of(tables_of(copied)).keys(), "the journal names them"
+    shutil.rmtree(copied / "journal")
+    report = read(DirectoryStore(copied.parent))
+    assert not report.verified
+    assert report.cautions[0].startswith("Tampered: journal/1.json was deleted")
+    assert report.cautions[1].startswith(f"{NOT_PULLED} (`pull --no-bundles`): {len(failed)} verdicts not checked")
+
+
+def test_control_a_mark_does_not_excuse_a_bundle_that_is_there(copied: Path) -> None:
+    (copied / "pulled.json").write_bytes(canonical_json(PulledCopy(omitted=("bundles",))))
+    edit(copied, OF_TRIALS["bundle"])
+    assert TRIALS[0].id in missing_of(tables_of(copied))
+    for unreadable in (b"", b"{}x", b"[1]"):
+        (copied / "pulled.json").write_bytes(unreadable)
+        (copied / OF_TRIALS["bundle"]).unlink(missing_ok=True)
+        assert TRIALS[0].id in missing_of(tables_of(copied))
+
+
+LOOKS_LIKE_A_COPY = "A copy that was made while the campaign ran"
+# Of a copy that is made file by file while records are written: a record names what it lacks.
+OF_A_SLOW_COPY = [OF_TRIALS["end"], OF_TRIALS["bundle"], OF_TRIALS["outcome"], "journal/3.json"]
+
+
+@pytest.mark.parametrize("name", OF_A_SLOW_COPY)
+def test_what_a_slow_copy_lacks_is_left_out_and_explained(copied: Path, name: str) -> None:
+    delete(copied, name)
+    report = read(DirectoryStore(copied.parent))
+    assert LOOKS_LIKE_A_COPY in report.cautions[0]
+    assert "`trialfleet pull` makes a consistent one" in report.cautions[0]
+    assert report.tampered or any(one.tampered for one in report.quarantined)
+
+
+def test_control_no_copy_explains_an_edit(copied: Path) -> None:
+    for name in (OF_TRIALS["end"], OF_TRIALS["abandoned outcome"], "looks/1.json"):
+        edit(copied, name)
+    assert not any(LOOKS_LIKE_A_COPY in caution for caution in read(DirectoryStore(copied.parent)).cautions)
+
+
+def test_a_pull_while_the_campaign_runs_lacks_nothing_that_it_names(copied: Path, tmp_path: Path) -> None:
+    """A trial ends after each listing: its outcome is then in the copy only with all that it rests on."""
+    rest = tmp_path / "rest"
+    for trial in TRIALS[4:]:
+        for name in (f"attempts/{trial.id}", f"outcomes/{trial.id}.json"):
+            (rest / name).parent.mkdir(parents=True, exist_ok=True)
+            (copied / name).rename(rest / name)
+    shutil.rmtree(copied / "journal")
+    DirectoryStore(copied.parent).delete(f"{PLAN.campaign}/epochs/1.json")
+    epochs.claim(DirectoryStore(copied.parent), PLAN.campaign, epochs.HeartbeatConfig()).end()
+
+    class Growing(DirectoryStore):
+        def list(self, prefix: str) -> Iterator[ListedKey]:
+            yield from list(super().list(prefix))
+            for path in sorted(rest.glob("outcomes/*"))[:1]:
+                (rest / "attempts" / path.stem).rename(copied / "attempts" / path.stem)
+                path.rename(copied / "outcomes" / path.name)
+                ledgers.write_journal(DirectoryStore(copied.parent), PLAN)
+
+    source = Growing(copied.parent)
+    target = DirectoryStore(tmp_path / "pulled")
+    wanted = list(
+        pull_command._wanted(pull_command._listed(source, PLAN.campaign), PLAN.campaign, [], no_bundles=False)
+    )
+    pull_command._copy(source, target, PLAN.campaign, wanted)
+    tables = open_campaign(target, PLAN.campaign)
+    assert (missing_of(tables), tables.frame.tampered) == ({}, ())
+    assert tables.terminal > 4

@@ -69,8 +69,8 @@ def looked_at(reps: int, stop: StopDeclaration | None, *, halve: bool = False) -
 @pytest.mark.parametrize(
     ("reps", "stop", "attempts", "reason"),
     [
-        (60, StopRule(looks=5), 24, "at most 12 blocks run between two looks; 40 with primary.stop: {looks: 3}"),
-        (25, StopRule(looks=5), 10, "at most 5 blocks run between two looks; more with fewer looks"),
+        (60, StopRule(looks=5), 24, "at most 12 blocks between two looks; 40 with primary.stop: {looks: 3}"),
+        (25, StopRule(looks=5), 10, "at most 5 blocks between two looks; more with fewer looks"),
         (60, StopRule(looks=(4, 60)), 40, "limits.parallel: 40"),
         (60, AnytimeRule(anytime="mixture"), 40, "limits.parallel: 40"),
         (60, None, 40, "limits.parallel: 40"),
@@ -114,7 +114,7 @@ def test_as_many_run_with_the_named_cpu_as_is_said(cpus: int, parallel: int) -> 
 
 def test_halving_holds_back_the_blocks_after_it() -> None:
     bound = looked_at(20, None, halve=True)
-    assert (bound.attempts, bound.reason) == (24, "primary.halve: at most 12 blocks run; more without it")
+    assert (bound.attempts, bound.reason) == (24, "primary.halve: at most 12 blocks at once; more without it")
 
 
 @given(st.integers(2, 300), st.integers(2, 25))

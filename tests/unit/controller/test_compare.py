@@ -93,7 +93,7 @@ def test_the_name_follows_the_contents_and_nothing_is_overwritten(repository: Pa
 
 def test_equal_sides_are_refused(repository: Path) -> None:
     git(repository, "commit", "-q", "--allow-empty", "-m", "three")
-    with pytest.raises(OperatorError, match="the same 1 context files: there is nothing to compare"):
+    with pytest.raises(OperatorError, match="the same 1 context file: there is nothing to compare"):
         call("HEAD~1..HEAD")
     with pytest.raises(OperatorError, match="no context files"):
         call("main..main")

@@ -185,7 +185,7 @@ def test_the_command_lists_and_removes_with_yes_alone(bench: Bench) -> None:
     assert "nothing was removed: pass --yes" in listed
     assert bench.keys() == before
     assert "nothing to remove" in said(*args, "--older-than", "1e6", "--yes")
-    assert "1 contexts and 1 objects removed" in said(*args, "--yes")
+    assert "1 context and 1 object removed" in said(*args, "--yes")
     assert before - bench.keys() == {manifest_key(old.request), object_key(old.tree)}
     assert "nothing to remove" in said(*args, "--yes")
 

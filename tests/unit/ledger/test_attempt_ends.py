@@ -26,6 +26,7 @@ EXPECTED: dict[EndEvent, tuple[LossClass | None, bool, tuple[Cause, ...]]] = {
     EndEvent.PREEMPTED: (LossClass.EVICTED, False, CAUSES),
     EndEvent.NODE_GONE: (LossClass.NODE_LOST, False, CAUSES),
     EndEvent.NODE_PRESSURE: (LossClass.OVERUSE, True, CAUSES),
+    EndEvent.MACHINE_MEMORY: (LossClass.OVERUSE, True, CAUSES),
     EndEvent.OVER_LIMIT: (LossClass.OVERUSE, True, CAUSES),
     EndEvent.TESTS_DIED: (LossClass.SCORING, True, CAUSES),
     EndEvent.HOST_FULL: (LossClass.HOST_FULL, True, CAUSES),

@@ -25,6 +25,7 @@ NOT_IN_A_PODS_ATTEMPT = [
     "trialfleet_repository.environments.package_index",
     "trialfleet_sandbox.bubblewrap",
     "trialfleet_sandbox.host",
+    "trialfleet_sandbox.memory_group",
     "trialfleet_ledger.task",
     "trialfleet_repository.environments.tool_build",
 ]

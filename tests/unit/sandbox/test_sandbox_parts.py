@@ -5,28 +5,24 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from trialfleet_sandbox import bubblewrap, drive, processes
-from trialfleet_sandbox import watch as watch_module
 from trialfleet_sandbox.bubblewrap import arguments
 from trialfleet_sandbox.drive import CappedFile, Descriptors
-from trialfleet_sandbox.held_files import HeldFiles
 from trialfleet_sandbox.host import give, mapped_users, uid_for
 from trialfleet_sandbox.interpreter import program_mounts, site_packages
+from trialfleet_sandbox.memory_group import MemoryGroup
 from trialfleet_sandbox.processes import Process
-from trialfleet_sandbox.protocol import Job, Mount, inside
+from trialfleet_sandbox.protocol import Job, MachineMemoryLow, Mount, inside
 from trialfleet_sandbox.watch import (
-    SCAN_S,
     DiskWatch,
     LimitWatch,
     ProcessTreeUsage,
-    SharedMemoryWatch,
-    folder_bytes,
-    folder_usage,
     usage,
 )
 
@@ -136,6 +132,21 @@ def test_a_kill_that_nobody_sent_near_the_limit_is_memory(tmp_path: Path) -> Non
     assert watch.afterwards(killed_unasked=False) is None
 
 
+@pytest.mark.parametrize("killed_unasked", [True, False])
+def test_a_cgroup_says_for_what_the_kernel_killed(tmp_path: Path, killed_unasked: bool) -> None:
+    watch = LimitWatch(job(tmp_path, memory_bytes=100), MemoryGroup(tmp_path, 2, 100))
+    watch.peak_bytes = 100
+    events = tmp_path / "memory.events"
+    events.write_text("max 9\noom 0\noom_kill 0\n")
+    assert watch.afterwards(killed_unasked=killed_unasked) is None
+    events.write_text("max 9\noom 1\noom_kill 2\n")
+    assert watch.afterwards(killed_unasked=killed_unasked) == "memory"
+    assert watch.cause(os.getpid()) == "memory"
+    events.write_text("max 0\noom 0\noom_kill 2\n")
+    with pytest.raises(MachineMemoryLow) if killed_unasked else nullcontext():
+        assert watch.afterwards(killed_unasked=killed_unasked) is None
+
+
 def test_disk_at_the_end_counts(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     folder.mkdir()
@@ -170,34 +181,6 @@ def test_inodes_are_counted_at_once_when_they_vanish(tmp_path: Path) -> None:
     assert watch.over()
 
 
-def test_memory_files_are_counted_seldom_and_at_once_when_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine, held, clock, scans = [10**9], [0], Clock(), [0]
-
-    def measure(pids: object, devices: object) -> HeldFiles:
-        scans[0] += 1
-        return HeldFiles(memory_bytes=held[0])
-
-    monkeypatch.setattr(watch_module, "count_machine_shared_bytes", lambda: machine[0])
-    monkeypatch.setattr(watch_module, "count_held_files", measure)
-    watch = SharedMemoryWatch(800, clock)
-
-    def grow(by: int, rss_bytes: int, *, ours: bool = True) -> tuple[int, int]:
-        machine[0] += by
-        held[0] += by if ours else 0
-        return watch.unmapped_bytes((), rss_bytes), scans[0]
-
-    assert grow(100, 0) == (0, 0)
-    assert grow(1, 0) == (101, 1)  # more than an eighth of the limit
-    assert grow(50, 649) == (101, 1)
-    assert grow(0, 650) == (151, 2)  # may be beyond the limit
-    assert grow(-151, 700) == (0, 3)  # and is not
-    assert grow(200, 0, ours=False) == (0, 4)  # of others
-    assert grow(60, 0) == (0, 4)
-    machine[0] -= 10**6  # that others free hides what is ours, for a while
-    clock.now = SCAN_S
-    assert grow(0, 0) == (60, 5)
-
-
 def test_what_was_there_before_is_no_growth_and_read_only_mounts_do_not_count(tmp_path: Path) -> None:
     for name in ("w", "r"):
         (tmp_path / name).mkdir()
@@ -214,39 +197,6 @@ def write(path: Path, size: int) -> None:
         file.write(os.urandom(size))
         file.flush()
         os.fsync(file.fileno())
-
-
-@pytest.mark.parametrize("name", ["d" * 200, "\N{CJK UNIFIED IDEOGRAPH-6728}" * 80])
-def test_what_lies_below_a_path_longer_than_a_path_may_be_is_counted(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    levels = 20_000 // len(os.fsencode(name))
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    monkeypatch.chdir(tmp_path)
-    for _ in range(levels):
-        Path(name).mkdir()
-        os.chdir(name)
-        Path("file").write_bytes(bytes(5000))
-        Path("beside").mkdir()
-    size, inodes = folder_usage(tmp_path)
-    assert inodes == 3 * levels
-    assert size >= levels * 5000
-    assert len(list(Path("/proc/self/fd").iterdir())) == before, "no descriptor stays open"
-
-
-def test_folder_bytes_counts_allocation_once_and_follows_nothing(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    write(outside / "large", 1_000_000)
-    folder = tmp_path / "w"
-    (folder / "a" / "b").mkdir(parents=True)
-    write(folder / "a" / "b" / "x", 100_000)
-    os.link(folder / "a" / "b" / "x", folder / "hard")
-    (folder / "link").symlink_to(outside)
-    with (folder / "sparse").open("wb") as file:
-        file.truncate(10**9)
-    assert 100_000 <= folder_bytes(folder) < 150_000
-    assert folder_bytes(tmp_path / "gone") == 0
 
 
 def test_usage_counts_the_living_and_those_waited_for() -> None:

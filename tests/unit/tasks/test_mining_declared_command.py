@@ -94,6 +94,36 @@ def test_nox_make_and_workflows() -> None:
     assert found == PytestCall(".gitlab-ci.yml", ("-p", "no:faulthandler"), env={"A": "b"})
 
 
+CI = """
+jobs:
+  doctest: {steps: [{run: python -m pytest --doctest-modules shop --ignore shop/tests -Werror}]}
+  types: {steps: [{run: pytest -p no:types shop/tests/test_types.py}]}
+  all: {steps: [{run: pytest -p no:faulthandler shop/tests}]}
+  more: {steps: [{run: pytest -p no:more}]}
+"""
+
+
+UNKNOWN = "jobs:\n  a: {steps: [{run: pytest -p no:x $FILES}]}\n  b: {steps: [{run: pytest -p no:y shop/tests}]}"
+
+
+@pytest.mark.parametrize(
+    ("ci", "option"),
+    [
+        (CI, "no:faulthandler"),
+        (CI.replace(" shop/tests}]}\n  more", " other}]}\n  more"), "no:more"),
+        (CI.replace("run: pytest -p no:faulthandler shop/", "run: cd shop && pytest -p no:first "), "no:first"),
+        ("jobs:\n  a: {steps: [{run: pytest --doctest-modules -p no:x}]}", "no:x"),
+        (UNKNOWN, "no:x"),
+    ],
+)
+def test_the_job_with_most_test_files_says_how(ci: str, option: str) -> None:
+    files = [f"shop/tests/test_{name}.py" for name in ("types", "cart", "mail")]
+    tree = {path: TreeEntry(b"") for path in files} | {".github/workflows/ci.yml": TreeEntry(ci.encode())}
+    call = declared_command(tree)
+    assert call is not None
+    assert call.arguments == ("-p", option)
+
+
 def test_the_order_of_the_places_and_pytest_before_other_runners() -> None:
     other = "[testenv]\ncommands = python -m unittest discover {envdir}\n"
     both = tree(tox_DOT_ini=other, Makefile="test:\n\tpytest -p no:faulthandler\n")

@@ -88,12 +88,29 @@ def test_areas_take_turns() -> None:
     assert [int(c.commit.sha) for c in spread(given)] == [1, 4, 2, 3]
 
 
-def test_reverts_take_both_away() -> None:
-    bad, later = (
-        commit(sha="b" * 40),
-        commit(sha="c" * 40, message=f'Revert "x"\n\nThis reverts commit {"b" * 40}.'),
-    )
-    assert undone([later, bad, commit()]) == {"b" * 40, "c" * 40}
+BAD = "b" * 40
+OPPOSITE = (("src/shop/cart.py", 0, 3), ("tests/test_cart.py", 0, 9))
+REVERTS = f"This reverts commit {BAD}."
+
+
+@pytest.mark.parametrize(
+    ("message", "changes", "gone"),
+    [
+        (f'Revert "x"\n\n{REVERTS}', OPPOSITE, "bc"),
+        (f'Revert "x"\n\n{REVERTS}', (("src/shop/cart.py", 1, 4), ("tests/test_cart.py", 0, 9)), "bc"),  # by hand
+        (f'Revert "x"\n\n{REVERTS}', (("src/shop/mail.py", 1, 4),), "c"),
+        (f'Reapply "x"\n\n{REVERTS[:40]}', OPPOSITE, "bc"),
+        (f"Take the total back (#9)\n\n* {REVERTS}", OPPOSITE, ""),  # git writes it at the start of a line
+        (f"Take the total back (#9)\n\n{REVERTS}", OPPOSITE, "bc"),
+        (f"Add mail (#9)\n\n{REVERTS}\n\n* Once more", (*OPPOSITE, ("src/shop/mail.py", 9, 0)), "b"),
+        (f"Add mail (#9)\n\n{REVERTS}\n\n* Once more", (("src/shop/cart.py", 3, 0),), ""),
+        (f"Add mail (#9)\n\n{REVERTS}\n\n* Once more", (), ""),
+        ('Revert "x"', OPPOSITE, ""),
+    ],
+)
+def test_what_takes_a_commit_back(message: str, changes: tuple[tuple[str, int, int], ...], gone: str) -> None:
+    later = HistoryCommit("c" * 40, BAD, date(2025, 1, 1), message, tuple(FileChange(*c) for c in changes))
+    assert undone([later, commit(*FIX, sha=BAD), commit()]) == {letter * 40 for letter in gone}
 
 
 def test_a_real_history(tmp_path: Path) -> None:

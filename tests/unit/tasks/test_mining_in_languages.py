@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.examine import Miner
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, read_commits
+from trialfleet_tasks.mining.issues import Issues
 from trialfleet_tasks.mining.mine import CandidateCommits, candidates
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import task_file
@@ -44,6 +45,9 @@ class NoEnvironments:
     def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> Environment:
         self.given.append((tree, committed, version))
         raise OperatorError("there is none")
+
+    def find_versions(self) -> Mapping[str, str]:
+        return {}
 
 
 @pytest.fixture
@@ -75,7 +79,7 @@ def miner(made: Made, folder: Path, environments: dict[str, MinedEnvironments]) 
         file=folder / "mined.yaml",
         environments=environments,
         prompt_source="failing_test",
-        issues={},
+        issues=Issues(),
         logs=folder / "logs",
         cache=cache,
         objects=Objects(cache.objects),
@@ -114,13 +118,13 @@ def test_other_languages_are_no_candidates(polyglot: tuple[Made, dict[str, str]]
 
 def test_a_finding_counts_for_its_language_alone(tmp_path: Path) -> None:
     path = tmp_path / "findings.jsonl"
-    state = MiningState.load(path, "a", {})
+    state = MiningState.load(path, lambda _: "a", {})
     state.add(MiningFinding(commit="1", language="Go", outcome=RejectionReason.FLAKY), None)
     state.add(MiningFinding(commit="2", outcome=RejectionReason.FLAKY), None)
-    again = MiningState.load(path, "a", {"1": "Go", "2": "Python"})
-    assert (again.knows("1"), again.knows("2")) == (True, True), "a finding without a language is older: Python"
-    other = MiningState.load(path, "a", {"1": "Python", "2": "Go"})
-    assert (other.knows("1"), other.knows("2")) == (False, False)
+    again = MiningState.load(path, lambda _: "a", {"1": "Go", "2": "Python"})
+    assert None not in (again.finding("1"), again.finding("2")), "a finding without a language is older: Python"
+    other = MiningState.load(path, lambda _: "a", {"1": "Python", "2": "Go"})
+    assert (other.finding("1"), other.finding("2")) == (None, None)
 
 
 def test_languages_that_cannot_be_run_are_refused() -> None:

@@ -40,7 +40,7 @@ def test_all_lock_the_same_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_neither_loses_what_the_other_has_found(tmp_path: Path) -> None:
-    first, second = (MiningState.load(tmp_path / "findings.jsonl", "s", {}) for _ in range(2))
+    first, second = (MiningState.load(tmp_path / "findings.jsonl", lambda _: "s", {}) for _ in range(2))
     for state, commit in ((first, "a" * 40), (second, "b" * 40)):
         source = GitSource(url="/x", pre_fix_commit="0" * 40, fix_commit=commit)
         task = TaskSpec(id=commit[:8], source=source, prompt_source="commit_message")

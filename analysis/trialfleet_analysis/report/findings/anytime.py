@@ -6,8 +6,9 @@ import math
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, AnytimeLook
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import bare_p, decimals, evidence, plural
+from trialfleet_analysis.report.figures import bare_p, decimals, evidence
 from trialfleet_analysis.report.findings.tables import ReportSection, TableColumn, number, section, table
+from trialfleet_ledger.plurals import plural
 
 SHOWN = 20  # rows of a campaign of many blocks
 
@@ -26,7 +27,7 @@ def blocks_looked_at(report: Report, found: AnytimeFinding) -> ReportSection:
         "that looking at any time, stopping, and adding reps before the decision are all valid. "
         f"{_left_out(report, found)}",
         table(
-            "What the bets had won" + (f", every {every} blocks" if every > 1 else ""),
+            "What the bets had won" + (f", every {plural(every, 'block')}" if every > 1 else ""),
             [*found.taken[every - 1 : -1 : every], *found.taken[-1:]],
             *COLUMNS,
         ),

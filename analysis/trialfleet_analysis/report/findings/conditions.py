@@ -11,7 +11,7 @@ from trialfleet_analysis.process import Channel, InlineText, Typical, UncausedPa
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, decimals, level, limits, percent, plural, quantity
+from trialfleet_analysis.report.figures import NOTHING, decimals, level, limits, percent, quantity
 from trialfleet_analysis.report.findings.tables import (
     Cell,
     ReportSection,
@@ -31,6 +31,7 @@ from trialfleet_analysis.report.findings.tables import (
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, Use
 from trialfleet_ledger.metric_table import BY_NAME
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 
 _USES = ("skill_opened", "mcp_called")  # names of metrics

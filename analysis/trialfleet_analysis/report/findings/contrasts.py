@@ -23,7 +23,6 @@ from trialfleet_analysis.report.figures import (
     decimals,
     level,
     percent,
-    plural,
     points_between,
     unsigned_points,
 )
@@ -43,6 +42,7 @@ from trialfleet_analysis.report.findings.tables import (
     text,
 )
 from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_ledger.plurals import plural
 
 ROLES: dict[Role, str] = {
     "primary": "primary",

@@ -16,7 +16,6 @@ from trialfleet_analysis.report.figures import (
     change,
     decimals,
     percent,
-    plural,
     quantity,
     seconds,
     times,
@@ -40,6 +39,7 @@ from trialfleet_analysis.report.findings.tables import (
 from trialfleet_analysis.statistics.continuous import BootstrapInterval
 from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_ledger.metric_table import BY_NAME, REPORTED, Metric, Unit
+from trialfleet_ledger.plurals import plural
 
 OTHERS = "Metrics of the other contrasts"
 SHOWN_TIMES = 6  # points of a curve in its table

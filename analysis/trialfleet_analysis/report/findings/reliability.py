@@ -23,7 +23,6 @@ from trialfleet_analysis.report.figures import (
     decimals,
     p_value,
     percent,
-    plural,
     quantity,
     unsigned_points,
 )
@@ -44,6 +43,7 @@ from trialfleet_analysis.report.findings.tables import (
     text,
 )
 from trialfleet_analysis.report.summary import made_by
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stage_reached import Stage
 
 SCENARIOS: dict[ScenarioName, str] = {
@@ -58,6 +58,7 @@ SENSITIVITIES: dict[SensitivityName, str] = {
     "per_protocol": "without trials whose delivery was not seen",
 }
 SAME = "No first run of the primary contrast was lost: under every assumption it is what was measured."
+GOING_ON = "the campaign would have gone on"
 STAGES = {
     Stage.BEFORE_AGENT: "before the agent started: ignorable",
     Stage.MID_RUN: "while the agent ran: informative",
@@ -100,7 +101,10 @@ def _scenarios(found: Sequence[RobustnessFinding]) -> ReportTable:
         text("Estimand", lambda row: ESTIMANDS[row[0].estimand]),
         number("Difference, points", lambda row: bare_points(row[1].difference)),
         number("p", lambda row: bare_p(row[1].p_value)),
-        text("Decision", lambda row: decision(row[1].rejects, row[1].sign)),
+        text(
+            "Decision",
+            lambda row: GOING_ON if row[1].goes_on else decision(row[1].rejects, row[1].sign),
+        ),
     )
 
 
@@ -117,15 +121,21 @@ def _tipping(found: Sequence[RobustnessFinding]) -> ReportTable:
         text("Estimand", lambda one: ESTIMANDS[one.estimand]),
         number("First runs lost, treatment", lambda one: one.missing_treatment),
         number("First runs lost, control", lambda one: one.missing_control),
-        text("Robust", lambda one: Value("yes" if one.robust else "no", alarm=not one.robust)),
+        text("Robust", lambda one: Value(_robust(one), alarm=not one.robust)),
         number("Tipping point", _tipping_point),
         lead="Tipping point: the fewest lost first runs whose adverse resolution changes the decision.",
     )
 
 
+def _robust(one: RobustnessFinding) -> str:
+    if not one.robust:
+        return "no"
+    return "yes" if one.tipping_exhaustive else "no change found"
+
+
 def _tipping_point(one: RobustnessFinding) -> Value:
     if one.tipping_point is None:
-        return Value(NOTHING, "no number of them changes it")
+        return Value(NOTHING, "no number of them changes it" if one.tipping_exhaustive else "none found")
     return Value(("" if one.tipping_exhaustive else "at most ") + f"{one.tipping_point:,}")
 
 

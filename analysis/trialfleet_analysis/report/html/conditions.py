@@ -9,12 +9,13 @@ from trialfleet_analysis.cells import ENDINGS
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural, short_limits
+from trialfleet_analysis.report.figures import NOTHING, limits, percent, short_limits
 from trialfleet_analysis.report.findings.conditions import VERDICTS, model_median
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, listing, section
 from trialfleet_analysis.report.html.plots import Band, Mark, cell, rates, row
 from trialfleet_analysis.tables.rows import TaskRow, Use
+from trialfleet_ledger.plurals import plural
 
 KEYS = (
     ("these", "these tasks"),
@@ -178,7 +179,7 @@ def _trials_of(place: int, task: str, cells: list[CellResult]) -> Element:
         for n, cell in enumerate(cells)
         if cell.trials
     ]
-    return h("details", h("summary", task, h("small", f" {number:,} trials")), groups)
+    return h("details", h("summary", task, h("small", f" {plural(number, 'trial')}")), groups)
 
 
 def _endings(cell: CellResult) -> Iterator[Element]:

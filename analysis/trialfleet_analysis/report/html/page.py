@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportSection
@@ -19,6 +18,7 @@ from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, f
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
+from trialfleet_ledger.plurals import plural
 
 
 def heading(report: Report) -> Element:

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 from trialfleet_analysis.process import BlockResult
 from trialfleet_analysis.report.figures import decimals, percent
 from trialfleet_analysis.report.html.markup import Node, h
+from trialfleet_ledger.plurals import plural
 
 STEPS = (1, 2, 2.5, 5, 10)
 MOST_TICKS = 6
@@ -269,5 +270,5 @@ def blocks(results: Sequence[BlockResult], mean: float | None) -> Element:
     steps = [h("line", x1=x(a[0]), y1=y(a[1]), x2=x(b[0]), y2=y(b[1]), class_="step") for a, b in pairwise(rates)]
     radius = 4 if len(results) <= 60 else 2
     dots = [h("circle", cx=x(i), cy=y(rate), r=radius, class_="dot") for i, rate in rates]
-    label = f"Pass rate of {len(results)} blocks in launch order; overall {percent(mean)}"
+    label = f"Pass rate of {plural(len(results), 'block')} in launch order; overall {percent(mean)}"
     return svg(height, label, rules, level, steps, dots, ticks)

@@ -144,7 +144,7 @@ def _scalars(found: FourCounts[Integers]) -> FourCounts[int]:
     return FourCounts(*(int(values) for values in found))
 
 
-FEW_CHOICES = 400  # tried one by one, the smallest first
+FEW_CHOICES = 20_000  # tried one by one, the smallest first
 FEW_STEPS = 50  # of a path, asked one by one; a longer one is halved
 
 Decide = Callable[[FourCounts[Integers]], int]
@@ -158,19 +158,20 @@ class Tipping:
     exhaustive: bool
 
 
-def tipping(six: SixCounts, baseline: int, decide: Decide) -> Tipping:
-    """`baseline`: the complete case's decision, 1, 0 or −1; `decide`: that of any counts."""
-    sides = {1: (True,), -1: (False,), 0: (True, False)}[baseline]
+def tipping(six: SixCounts, baseline: int, decide: Decide, *, choices: int = FEW_CHOICES) -> Tipping:
+    """`baseline`: the complete case's decision, 1 or −1, or another number where it is for neither arm; `decide`:
+    that of any counts; `choices`: up to how many are tried one by one."""
+    sides = {1: (True,), -1: (False,)}.get(baseline, (True, False))
     lost = np.stack([six[2], six[5]])
-    found = [_on_side(six, lost, side, lambda counts: decide(counts) != baseline) for side in sides]
+    found = [_on_side(six, lost, side, lambda counts: decide(counts) != baseline, choices) for side in sides]
     points = [side.point for side in found if side.point is not None]
     return Tipping(min(points, default=None), all(side.exhaustive for side in found))
 
 
 def _on_side(
-    six: SixCounts, lost: Integers, against_a: bool, changed: Callable[[FourCounts[Integers]], bool]
+    six: SixCounts, lost: Integers, against_a: bool, changed: Callable[[FourCounts[Integers]], bool], few: int
 ) -> Tipping:
-    if prod((lost.ravel() + 1).tolist()) <= FEW_CHOICES:
+    if prod((lost.ravel() + 1).tolist()) <= few:
         sizes = (int(c.sum()) for c in _choices(lost) if changed(chosen(six, c, against_a=against_a)))
         return Tipping(next(sizes, None), exhaustive=True)
     path, steps = [np.zeros_like(lost)], _steepest(six, lost, against_a)
@@ -269,8 +270,8 @@ class Scenario:
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """`verdict`: "robust" when all scenarios give one decision. `scenarios`: complete case, lost as failed,
-    worst, best for a.
+    """`verdict`: "robust" when all scenarios give one decision, and so does every choice of trials that was tried.
+    `scenarios`: complete case, lost as failed, worst, best for a.
 
     `tipping_point`: the fewest missing trials whose adverse resolution changes the complete case's decision, the
     others staying missing; None when no number of them does. `tipping_exhaustive`: every smaller choice of trials
@@ -313,11 +314,11 @@ def robustness(
     share(alpha, "alpha")
     six = _strata(two_arms(passes_a, valid_a, lost_a, passes_b, valid_b, lost_b))
     scenarios = tuple(judged(name, found, exact, alpha) for name, found in assumed(six).items())
-    agree = len({scenario.decision for scenario in scenarios}) == 1
     found = tipping(six, scenarios[0].decision, lambda counts: judged("", counts, exact, alpha).decision)
+    agree = len({scenario.decision for scenario in scenarios}) == 1
     missing = int(six[2].sum() + six[5].sum())
     return Robustness(
-        "robust" if agree else "not robust",
+        "robust" if agree and found.point is None else "not robust",
         scenarios,
         found.point,
         found.exhaustive,

@@ -34,13 +34,16 @@ class BettingStages:
     tasks: Bools
 
 
-def betting_stages(margins: ArrayLike, *, present: Bools | None = None, planned: int = 0) -> BettingStages:
+def betting_stages(
+    margins: ArrayLike, *, present: Bools | None = None, planned: int = 0, may_leave: bool = True
+) -> BettingStages:
     """The stages of `margins`, shape (T, B): passes of a less those of b in the pair of a task and block, NaN
     where the pair is not complete.
 
     A stage is settled as soon as all tasks have as many pairs; after `FEWEST` blocks, and at the `planned` end, as
     soon as each has one. None of this depends on results. `present`: where a task was still run, same shape; one
-    that was not leaves.
+    that was not leaves. `may_leave`: False where the mean over all of these tasks is asked for: a stage then stays
+    open until each has a pair.
 
     >>> found = betting_stages([[1, 1, 0], [0, float("nan"), -1]], planned=3)
     >>> found.closed, [(one.won, one.lost, one.equal, one.part) for one in found.pairs[-1]]
@@ -55,7 +58,7 @@ def betting_stages(margins: ArrayLike, *, present: Bools | None = None, planned:
         if present is not None:
             staying = staying & present[:, block - 1]
         complete = np.isfinite(d[:, start:block]).sum(axis=1)
-        if block - start >= MOST:
+        if may_leave and block - start >= MOST:
             staying = staying & (complete > 0)
         if _is_settled(complete[staying], block - start, last=block == planned):
             bets.update(_bets(d[staying, start:block]))

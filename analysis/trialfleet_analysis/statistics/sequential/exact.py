@@ -30,6 +30,7 @@ class SequentialLook:
     outcome does. `spent_up`, `spent_down`: the probability of having rejected up to here. `crossed`: 1 for a, −1
     for b, 0 for neither. `informative`: strata up to here that carry information. `task_blocks`: of the stages, so
     that 2 (sum − mean) / task_blocks is the mean difference of rates, 0 in tasks that were left out as saturated.
+    `step`: between one sum and the next that can be.
     """
 
     number: int
@@ -48,6 +49,7 @@ class SequentialLook:
     crossed: int
     informative: int
     task_blocks: int
+    step: float = 1.0
 
 
 def monitor(design: SequentialDesign, stages: Sequence[SequentialStage]) -> tuple[SequentialLook, ...]:
@@ -116,6 +118,7 @@ class Walk:
             crossed=1 if up <= most else -1 if down <= most else 0,
             informative=self._informative,
             task_blocks=self._task_blocks,
+            step=passes,
         )
 
 

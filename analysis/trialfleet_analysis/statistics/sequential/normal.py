@@ -49,7 +49,7 @@ def _bounds(design: SequentialDesign) -> tuple[float, ...]:
     for place in range(len(design.looks)):
         time, newly = float(times[place]), float(steps[place])
         bounds.append(_bound(grid, time, newly))
-        grid = _next_grid(grid, time, bounds[-1], 0.0)
+        grid = _next_grid(grid, time, (-bounds[-1], bounds[-1]), 0.0)
     return tuple(bounds)
 
 
@@ -65,8 +65,9 @@ def _bound(grid: _Grid | None, time: float, newly: float) -> float:
     return float(optimize.brentq(excess, 0.0, _NEVER, xtol=1e-12))
 
 
-def _next_grid(grid: _Grid | None, time: float, bound: float, drift: float) -> _Grid:
-    z, weight = _points(drift * float(np.sqrt(time)), bound)
+def _next_grid(grid: _Grid | None, time: float, bounds: tuple[float, float], drift: float) -> _Grid:
+    """Between the lower and the upper bound."""
+    z, weight = _points(drift * float(np.sqrt(time)), *bounds)
     if grid is None:
         return _Grid(z, weight * _density(z - drift * np.sqrt(time)), time)
     step = time - grid.time
@@ -84,12 +85,12 @@ def _upper_crossing(grid: _Grid | None, time: float, bound: float, drift: float)
     return float(np.sum(grid.mass * floats(special.ndtr(ahead))))
 
 
-def _points(centre: float, bound: float) -> tuple[Floats, Floats]:
-    """Simpson's points and weights for −bound … bound, densest around `centre`."""
+def _points(centre: float, low: float, high: float) -> tuple[Floats, Floats]:
+    """Simpson's points and weights for low … high, densest around `centre`."""
     outer = 3 + 4 * np.log(_FINENESS / np.arange(1, _FINENESS))
     inner = -3 + 3 * np.arange(4 * _FINENESS + 1) / (2 * _FINENESS)
     odd = centre + np.concatenate([-outer, inner, outer[::-1]])
-    odd = np.unique(np.concatenate([[-bound, bound], odd[(odd > -bound) & (odd < bound)]]))
+    odd = np.unique(np.concatenate([[low, high], odd[(odd > low) & (odd < high)]]))
     every = np.empty(2 * odd.size - 1)
     every[::2], every[1::2] = odd, (odd[1:] + odd[:-1]) / 2
     width = np.diff(odd)
@@ -117,19 +118,25 @@ def crossing_probabilities(
     grid: _Grid | None = None
     for bound, time in zip(bounds, times, strict=True):
         found.append(_upper_crossing(grid, float(time), float(bound), drift))
-        grid = _next_grid(grid, float(time), float(bound), drift)
+        grid = _next_grid(grid, float(time), (-float(bound), float(bound)), drift)
     return floats(found)
 
 
 def upper_tail(bounds: Floats, times: Floats, look: int, z: float, drift: float) -> float:
     """P(an outcome further towards a than Z = `z` at `look`, from 1) by stage-wise ordering: an upper crossing at
     an earlier look, or no crossing before it and Z ≥ z."""
-    earlier, now = slice(0, look - 1), look - 1
+    earlier = slice(0, look - 1)
+    return tail_between(-bounds[earlier], bounds[earlier], times[:look], z, drift)
+
+
+def tail_between(lower: Floats, upper: Floats, times: Floats, z: float, drift: float = 0.0) -> float:
+    """`upper_tail` at the last of `times`, where looks before it stop at Z ≤ `lower` and at Z ≥ `upper`, both of
+    shape (looks − 1,)."""
     found, grid = 0.0, None
-    for bound, time in zip(bounds[earlier], times[earlier], strict=True):
-        found += _upper_crossing(grid, float(time), float(bound), drift)
-        grid = _next_grid(grid, float(time), float(bound), drift)
-    return found + _upper_crossing(grid, float(times[now]), z, drift)
+    for low, high, time in zip(lower, upper, times[:-1], strict=True):
+        found += _upper_crossing(grid, float(time), float(high), drift)
+        grid = _next_grid(grid, float(time), (float(low), float(high)), drift)
+    return found + _upper_crossing(grid, float(times[-1]), z, drift)
 
 
 @dataclass(frozen=True)

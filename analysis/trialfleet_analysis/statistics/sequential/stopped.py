@@ -14,18 +14,18 @@ from trialfleet_analysis.statistics.estimates import Floats, Interval, Tally, fl
 from trialfleet_analysis.statistics.intervals.differences import constrained_variance
 from trialfleet_analysis.statistics.sequential.design import SequentialDesign
 from trialfleet_analysis.statistics.sequential.exact import SequentialLook
-from trialfleet_analysis.statistics.sequential.normal import drift_estimate
+from trialfleet_analysis.statistics.sequential.normal import tail_between
 from trialfleet_analysis.statistics.sequential.recursion import START, StagewiseTails, Unstopped
 from trialfleet_analysis.statistics.sequential.stages import SequentialStage, common_divisor
 
 _LARGEST = 40.0  # of a log odds ratio
+_FARTHEST = 12.0  # in standard errors
+_EDGE = 1e-6  # from a difference of 1, at which nothing varies
 _NOTHING = "no task could tell the conditions apart"
-_PERFECT = "all trials of one condition passed and none of the other: the variance at that difference is 0"
 
 
 def stagewise_difference(
-    design: SequentialDesign,
-    look: SequentialLook,
+    looks: Sequence[SequentialLook],
     passes_a: Tally,
     trials_a: Tally,
     passes_b: Tally,
@@ -35,30 +35,63 @@ def stagewise_difference(
 ) -> Interval:
     """The median-unbiased mean over tasks of the differences of rates, a − b, with stage-wise limits.
 
-    `look`: the one at which the campaign stopped; counts of shape (T,), all up to it. The outcome is as likely
-    to lie above as below where the estimate is the truth; limits cover at `level` in the normal limit with the
-    constrained variance of Miettinen and Nurminen. With a single look the estimate is the raw difference. It
-    halves the bias that stopping gives the raw difference, about. Undefined where no task carries information;
-    the limits also where the difference is 1 or −1.
+    `looks`: all that were taken, the campaign having stopped at the last; counts of shape (T,), all up to it. The
+    limits and the median are the differences D at which an outcome further towards a has the probabilities
+    (1 − level) / 2, (1 + level) / 2 and ½: in the normal limit, with Miettinen and Nurminen's variance at D,
+    between the exact test's own thresholds, half a step of its sums inside of the first that rejects. The estimate
+    lies between the limits; with a single look it is the raw difference. Undefined where no task carries
+    information.
     """
     x_a, n_a, x_b, n_b = (floats(counted) for counted in strata(passes_a, trials_a, passes_b, trials_b))
-    method = "stagewise_difference"
     measured = (n_a > 0) & (n_b > 0)
-    x_a, n_a, x_b, n_b = x_a[measured], n_a[measured], x_b[measured], n_b[measured]
-    n = int((n_a + n_b).sum())
-    if look.variance <= 0:
+    four = x_a[measured], n_a[measured], x_b[measured], n_b[measured]
+    n, method = int((n_a + n_b)[measured].sum()), "stagewise_difference"
+    if looks[-1].variance <= 0:
         return Interval(None, None, None, level, n, method, "these_tasks", _NOTHING)
-    d = float((x_a / n_a - x_b / n_b).mean())
-    wide = math.sqrt(float(constrained_variance(x_a, n_a, x_b, n_b, np.full_like(n_a, d)).sum())) / n_a.size
-    narrow = 2 * math.sqrt(look.variance) / look.task_blocks
-    root = math.sqrt(look.blocks / design.blocks)
-    median = drift_estimate(design, look.number, (look.sum - look.mean) / math.sqrt(look.variance), level=level)
-    estimate = max(-1.0, min(1.0, median.median * narrow * root))
-    if wide == 0:
-        return Interval(estimate, None, None, level, n, method, "these_tasks", _PERFECT)
-    limits = drift_estimate(design, look.number, d / wide, level=level)
-    low, high = limits.low * wide * root, limits.high * wide * root
-    return Interval(estimate, max(-1.0, low), min(1.0, high), level, n, method, "these_tasks")
+    tails, tail = ShiftedTails(looks, four), (1 - level) / 2
+    low, estimate, high = (tails.difference_at(chance) for chance in (tail, 0.5, 1 - tail))
+    return Interval(estimate, low, high, level, n, method, "these_tasks")
+
+
+class ShiftedTails:
+    """The stage-wise tail towards a of what was seen, by the true mean difference."""
+
+    def __init__(self, looks: Sequence[SequentialLook], four: tuple[Floats, Floats, Floats, Floats]) -> None:
+        """`looks`: all that were taken; `four`: counts of shape (T,), each task with trials in both arms."""
+        x_a, n_a, x_b, n_b = self._four = four
+        self._seen = float((x_a / n_a - x_b / n_b).mean())
+        self._times = floats([look.blocks / looks[-1].blocks for look in looks])
+        self._lower = floats([_difference_of(look, look.lower, look.step / 2) for look in looks[:-1]])
+        self._upper = floats([_difference_of(look, look.upper, -look.step / 2) for look in looks[:-1]])
+
+    def at(self, difference: float) -> float:
+        """P(an outcome further towards a), the true mean difference being this one."""
+        x_a, n_a, x_b, n_b = self._four
+        variance = constrained_variance(x_a, n_a, x_b, n_b, np.full_like(n_a, difference)).sum() / n_a.size**2
+        error = math.sqrt(max(float(variance), np.finfo(float).tiny))
+
+        def standard(of: Floats | float, time: Floats | float) -> Floats:
+            return floats(np.clip((of - difference) / error * np.sqrt(time), -_FARTHEST, _FARTHEST))
+
+        earlier = self._times[:-1]
+        lower, upper = standard(self._lower, earlier), standard(self._upper, earlier)
+        return tail_between(lower, upper, self._times, float(standard(self._seen, 1.0)))
+
+    def difference_at(self, chance: float) -> float:
+        """The difference at which the tail has this chance; 1 or −1 where all differences have more or less."""
+        least, most = -1 + _EDGE, 1 - _EDGE
+        if self.at(least) >= chance:
+            return -1.0
+        if self.at(most) <= chance:
+            return 1.0
+        return float(optimize.brentq(lambda difference: self.at(difference) - chance, least, most, xtol=1e-9))
+
+
+def _difference_of(look: SequentialLook, threshold: float | None, inwards: float) -> float:
+    """The mean difference of rates at a sum that rejects, moved `inwards`; infinite where none does."""
+    if threshold is None or not look.task_blocks:
+        return -math.copysign(math.inf, inwards)
+    return 2 * (threshold + inwards - look.mean) / look.task_blocks
 
 
 def stagewise_odds_ratio(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, tostring
 
-from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.html.markup import breakable, h, section
 from trialfleet_analysis.viewer.activity import CampaignActivity, EndedAttempt, RunningAttempt
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import block
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.trial_order import Planned
 

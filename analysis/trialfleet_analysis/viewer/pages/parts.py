@@ -13,6 +13,7 @@ from trialfleet_analysis.viewer.excerpts import LONGEST, cut
 from trialfleet_analysis.viewer.pages.scaffold import block, text
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.metric_table import REPORTED, Unit
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import Metrics, TestResult
 
 FOLDED = 8  # equal lines in a row above which they are folded away
@@ -54,7 +55,7 @@ def _run(run: LineRun, lines: tuple[str, ...]) -> Node:
         return text("mark", "\n".join(lines))
     if len(lines) <= FOLDED:
         return text("span", "\n".join(lines))
-    words = f"{len(lines) - 4} lines alike"
+    words = f"{plural(len(lines) - 4, 'line')} alike"
     return [
         text("span", "\n".join(lines[:2])),
         h("details", h("summary", words), text("span", "\n".join(lines[2:-2]))),
@@ -79,7 +80,7 @@ def tests(
     head = h("tr", h("th", "Test", scope="col"), [h("th", name, scope="col", class_="text") for name in names])
     rows = [_test(name, results, shows_bug) for name in ids[:MOST_TESTS]]
     rest = len(ids) - MOST_TESTS
-    more = h("p", f"{rest:,} more tests are in tests/results.json.") if rest > 0 else None
+    more = h("p", f"{plural(rest, 'more test')} in tests/results.json.") if rest > 0 else None
     shown = frame("Tests with their outcome", head, rows, class_="tests tall" if len(rows) > TALL else "tests")
     return h("div", shown, more)
 

@@ -13,6 +13,7 @@ from trialfleet_analysis.report.html.markup import h
 from trialfleet_analysis.viewer.differences import DiffKind, patch_lines
 from trialfleet_analysis.viewer.pages.parts import shortened
 from trialfleet_analysis.viewer.pages.scaffold import text
+from trialfleet_ledger.plurals import plural
 
 Lexer: TypeAlias = Any  # pygments has no types
 MOST_LINES = 4_000
@@ -29,7 +30,7 @@ def patch(diff: str | None, label: str) -> Element:
         return h("p", "The agent changed nothing.")
     lines = list(patch_lines(shortened(diff)))
     rest = len(lines) - MOST_LINES
-    more = h("p", f"{rest:,} more lines are in patch.diff.") if rest > 0 else None
+    more = h("p", f"{plural(rest, 'more line')} in patch.diff.") if rest > 0 else None
     shown = list(_runs(lines[:MOST_LINES]))
     return h("div", h("div", shown, class_="block lines patch", tabindex=0, role="region", aria_label=label), more)
 

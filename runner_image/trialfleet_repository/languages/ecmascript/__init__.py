@@ -82,6 +82,7 @@ ECMASCRIPT = Language(
     find_package=tested_package,
     lock=LockRules(lacks_lock, lock_place, "npm install --package-lock-only"),
     programs=("node", "npm"),
+    managers=("npm", "pnpm", "yarn", "bun"),
     own_file=Path(__file__).with_name("node_reporter.mjs"),
     offline=("npm_config_offline",),
     registry=find_npm_registry,

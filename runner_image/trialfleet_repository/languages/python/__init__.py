@@ -50,21 +50,40 @@ def is_command_file(path: str) -> bool:
     return path in ("tox.ini", "noxfile.py", "Makefile") or is_workflow(path)
 
 
+_MANIFESTS = frozenset(
+    {"pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "hatch.toml", "pixi.toml", "tox.toml", "runtime.txt"}
+    | {".python-version", ".tool-versions", "mise.toml", ".mise.toml"}
+    | {"uv.lock", "pdm.lock", "poetry.lock", "pylock.toml"}
+)
+_CONDA = re.compile(r"(?:^|/)[\w.-]*env(?:ironment)?[\w.-]*\.ya?ml$")
+
+
+def is_requirements(path: str) -> bool:
+    """Whether the file lists packages, one a line.
+
+    >>> is_requirements("tests/requirements.txt"), is_requirements("requirements/ci.in"), is_requirements("b.txt")
+    (True, True, False)
+    """
+    *_, folder, name = ("", *path.split("/"))
+    return name.endswith((".txt", ".in")) and ("requirements" in f"{folder}/{name}" or "constraints" in name)
+
+
 def is_metadata(path: str) -> bool:
-    """Whether the file describes a project, or how its tests are called.
+    """Whether the file describes a project, what its tests need, or how they are called.
 
     >>> is_metadata("pyproject.toml"), is_metadata("requirements/test.txt"), is_metadata("src/shop/cart.py")
     (True, True, False)
     >>> is_metadata("packages/cart/pyproject.toml"), is_metadata("tests/data/pyproject.toml")
     (True, False)
+    >>> is_metadata("tests/requirements.txt"), is_metadata("ci/environment.yml"), is_metadata("docs/env.yml")
+    (True, True, True)
     """
-    if is_command_file(path):
+    depth = path.count("/")
+    if is_command_file(path) or (depth <= 2 and (is_requirements(path) or _CONDA.search(path))):
         return True
-    if path.count("/") > _DEEPEST or is_test_path(path):
+    if depth > _DEEPEST or is_test_path(path):
         return False
-    known = ("pyproject.toml", "setup.cfg", "setup.py", "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
-    *_, folder, name = ("", *path.split("/"))
-    return name in known or ("requirements" in f"{folder}/{name}" and name.endswith((".txt", ".in")))
+    return path.rpartition("/")[2] in _MANIFESTS or is_requirements(path)
 
 
 PYTHON = Language(

@@ -114,7 +114,7 @@ def test_fewer_places_than_asked_for_name_the_field_and_a_value() -> None:
     check = places_check([node()], attempt(), 4, 1)
     assert check.result == "warning"
     assert check.found == (
-        "an attempt fits on 1 of 1 nodes; if they were empty, 1 would fit at once, and limits.parallel is 4: the "
+        "an attempt fits on 1 of 1 node; if they were empty, 1 would fit at once, and limits.parallel is 4: the "
         "others wait until one ends, or an autoscaler adds a node"
     )
     assert check.fix == (
