@@ -117,7 +117,15 @@ class Frame:
 
     def blocks_in_use(self, condition: str, complete: int) -> int:
         """How many of the complete blocks a condition's trials count in."""
-        return 0 if condition in self.halted_conditions else complete
+        return 0 if condition in self.halted_conditions else self.blocks_counted(complete)
+
+    def blocks_counted(self, complete: int) -> int:
+        """Of the complete blocks, those up to the look that ended the campaign: what ran on until it stopped is in
+        no number. All of them where reps were added since."""
+        end = stopped(self.decisions)
+        if end is None or any(one.reps is not None for one in self.amendments[end.amendments :]):
+            return complete
+        return min(complete, end.blocks)
 
     @property
     def planned_reps(self) -> PlannedReps:

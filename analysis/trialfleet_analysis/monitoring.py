@@ -8,19 +8,23 @@ other. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass
+
+import numpy as np
 
 from trialfleet_analysis.statistics.estimates import rejects
 from trialfleet_analysis.statistics.sequential import (
     Bets,
+    BettingStages,
     Futility,
-    Pairs,
     SequentialDesign,
     SequentialLook,
     SequentialStage,
     anytime_p,
+    betting_stages,
     futile,
     futility_power,
+    mean_margin,
     monitor,
     reestimated_reps,
     stage,
@@ -44,7 +48,7 @@ def look_result(
     """The next look of a campaign of so many planned `reps`: `counts` are of the blocks since the last of the
     `earlier` ones. Raises `ValueError` if no looks are declared, or all have been taken."""
     if primary.anytime is not None:
-        return _anytime_result(primary, [*(d.stage for d in earlier), counts])
+        return _anytime_result(primary, reps, [*(d.stage for d in earlier), counts])
     return _look_result(primary, reps, earlier, counts)
 
 
@@ -164,41 +168,53 @@ def bets_of(primary: Primary) -> Bets:
     return Bets.half(primary.effect)
 
 
-def pairs_after(blocks: Sequence[Sequence[StageCounts]]) -> list[Pairs]:
-    """The complete pairs after each block, of the counts of single blocks."""
-    each = [_block_pairs(counts) for counts in blocks]
-    return list(accumulate(each, lambda a, b: Pairs(a.won + b.won, a.lost + b.lost, a.equal + b.equal)))
+def settle_blocks(blocks: Sequence[Sequence[StageCounts]], planned: int) -> SettledBlocks:
+    """The stages that the counts of single blocks are settled in. A task that a block no longer counts leaves."""
+    names = tuple(dict.fromkeys(one.task for counts in blocks for one in counts))
+    place = {name: at for at, name in enumerate(names)}
+    present = np.zeros((len(names), len(blocks)), dtype=np.bool_)
+    margins = np.full(present.shape, np.nan)
+    for block, counts in enumerate(blocks):
+        for one in counts:
+            present[place[one.task], block] = True
+        for one in _complete(counts):
+            margins[place[one.task], block] = one.treatment_passed - one.control_passed
+    stages = betting_stages(margins, present=present, planned=planned)
+    staying = frozenset(name for name, stays in zip(names, stages.tasks, strict=True) if stays)
+    return SettledBlocks(stages, staying, int(np.sum(present & ~np.isfinite(margins))))
 
 
-def complete(counts: Sequence[StageCounts]) -> list[StageCounts]:
+@dataclass(frozen=True, eq=False)
+class SettledBlocks:
+    """`tasks`: those that are bet on; `broken`: pairs of which a trial has no verdict."""
+
+    stages: BettingStages
+    tasks: frozenset[str]
+    broken: int
+
+
+def _complete(counts: Sequence[StageCounts]) -> list[StageCounts]:
     """The tasks that have a valid trial on both sides of a block. Raises `ValueError` for counts of several."""
     if any(max(one.treatment_valid, one.control_valid) > 1 for one in counts):
         raise ValueError("pairs are of one block, and these counts are of several")
     return [one for one in counts if one.treatment_valid and one.control_valid]
 
 
-def _block_pairs(counts: Sequence[StageCounts]) -> Pairs:
-    margins = [one.treatment_passed - one.control_passed for one in complete(counts)]
-    return Pairs(margins.count(1), margins.count(-1), margins.count(0))
-
-
-def broken_pairs(blocks: Sequence[Sequence[StageCounts]]) -> int:
-    """Pairs of which a trial has no verdict."""
-    return sum(len(counts) - len(complete(counts)) for counts in blocks)
-
-
-def _anytime_result(primary: Primary, blocks: Sequence[Sequence[StageCounts]]) -> AnytimeResult:
-    bets, after = bets_of(primary), pairs_after(blocks)
-    evidence, pairs = [bets.log_evidence(one) for one in after], after[-1]
-    p_value = anytime_p(max(evidence))
+def _anytime_result(primary: Primary, reps: int, blocks: Sequence[Sequence[StageCounts]]) -> AnytimeResult:
+    bets, settled = bets_of(primary), settle_blocks(blocks, reps)
+    after = settled.stages.pairs
+    evidence, pairs = [bets.log_evidence(one) for one in after], after[-1] if after else ()
+    p_value = anytime_p(max(evidence, default=0.0))
     return AnytimeResult(
-        won=pairs.won,
-        lost=pairs.lost,
-        equal=pairs.equal,
-        broken=broken_pairs(blocks),
-        log_evidence=evidence[-1],
+        won=sum(one.won for one in pairs),
+        lost=sum(one.lost for one in pairs),
+        equal=sum(one.equal for one in pairs),
+        broken=settled.broken,
+        open_blocks=len(blocks) - (settled.stages.closed[-1] if after else 0),
+        margin=mean_margin(pairs),
+        log_evidence=evidence[-1] if evidence else 0.0,
         p_value=p_value,
-        verdict=("benefit" if pairs.won > pairs.lost else "harm")
+        verdict=("benefit" if (mean_margin(pairs) or 0) > 0 else "harm")
         if rejects(p_value, primary.alpha)
         else "continue",
     )

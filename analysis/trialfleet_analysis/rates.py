@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Scheme
+from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.cells import CellCount, cell_counts
 from trialfleet_analysis.statistics.estimates import EffectiveInterval, Integers, Interval
 from trialfleet_analysis.statistics.intervals import (
@@ -33,7 +34,8 @@ class CellResult(CellCount):
 
 @dataclass(frozen=True)
 class ConditionResult:
-    """One condition over the compared tasks. Counts are sums for orientation: the rate is not made of them.
+    """One condition over the compared tasks, `tasks` of which have a valid trial under it: only conditions that
+    have all of them compare with each other. Counts are sums for orientation: the rate is not made of them.
 
     `tasks_like_these`: for the population that the tasks stand for, with `icc`: how far tasks differ within this
     condition; None with the reason below two tasks.
@@ -103,14 +105,29 @@ def compared_tasks(
     return kept, left_out
 
 
+def list_left_out(compared: ComparedTasks, cells: Sequence[CellCount]) -> tuple[LeftOut, ...]:
+    """The primary tasks that a comparison is not made of, with the reason."""
+    measured = {(cell.task, cell.condition): cell.valid for cell in cells}
+    alive = dict.fromkeys(name for (_, name), valid in measured.items() if valid)
+    found = [LeftOut(task, "too few valid trials, by losses") for task in compared.thin]
+    for task in compared.empty:
+        gaps = [name for name in alive if measured.get((task, name)) == 0]
+        if gaps:
+            found.append(LeftOut(task, "no valid trial under " + ", ".join(gaps)))
+    return tuple(found)
+
+
 def condition_results(
     scheme: Scheme, counts: CellCounts, lost: Integers, bounded: Mapping[str, Bounded]
 ) -> tuple[ConditionResult, ...]:
-    """One result per condition, in the plan's order. `lost`: trials without a verdict per cell, as `counts`."""
-    return tuple(
-        _condition(name, counts.passes[:, place], counts.valid[:, place], lost[:, place], bounded[name])
-        for place, name in enumerate(scheme.conditions)
-    )
+    """One result per condition, in the plan's order, over its tasks with a valid trial. `lost`: trials without a
+    verdict per cell, as `counts`."""
+    found: list[ConditionResult] = []
+    for place, name in enumerate(scheme.conditions):
+        some = counts.valid[:, place] > 0
+        passes, valid = counts.passes[some, place], counts.valid[some, place]
+        found.append(_condition(name, passes, valid, lost[:, place], bounded[name]))
+    return tuple(found)
 
 
 def bounds(conditions: Sequence[str], tasks: Sequence[TaskRow], trials: pa.Table) -> dict[str, Bounded]:

@@ -207,13 +207,17 @@ class LookResult(Frozen):
 
 class AnytimeResult(Frozen):
     """What the bets on the declared contrast have won after a block. A pair is one trial per side of a task in a
-    block: `won` by the treatment alone, `lost` to the control alone, `equal`; `broken`: pairs of which a trial has
-    no verdict. `log_evidence`: ln E of the pairs so far; `p_value`: 1 over the largest E so far, at most 1."""
+    block: `won` by the treatment alone, `lost` to the control alone, `equal`, of those that are settled; `broken`:
+    pairs of which a trial has no verdict; `open_blocks`: the last ones, which are settled together with later
+    blocks. `margin`: mean of won less lost, each task weighing the same; None before any is settled.
+    `log_evidence`: ln E of the settled pairs; `p_value`: 1 over the largest E so far, at most 1."""
 
     won: Count
     lost: Count
     equal: Count
     broken: Count
+    open_blocks: Count
+    margin: Number | None
     log_evidence: Number
     p_value: Probability
     verdict: Literal["continue", "benefit", "harm"]

@@ -80,7 +80,7 @@ def write(root: Path, *, blocks: int) -> DirectoryStore:
 
 def site_of(store: DirectoryStore) -> CampaignSite:
     watched = WatchedCampaign(
-        store, "demo", compute=lambda _: CampaignAnswer(banner=None, sentences=(), cautions=())
+        store, "demo", compute=lambda _: CampaignAnswer(banner=None, sentences=("No answer yet.",), cautions=())
     )
     return CampaignSite(watched, ServedAddresses())
 

@@ -12,7 +12,8 @@ from trialfleet_analysis.analysis_plan.anytime import (
     anytime_finding,
     at_any_look,
 )
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
+from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
+from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
@@ -154,15 +155,16 @@ def repeats(scheme: Scheme, counts: CellCounts) -> tuple[Repeats, ...]:
 
 @dataclass(frozen=True)
 class Analysis:
-    """`contrasts`: the declared primary first, then the others, each in both estimands; `families` names what was
-    corrected together. `monitored`: blocks were still open, so no p-value here is valid as it stands. What
-    needs a declared primary (equivalence, subgroups, robustness, sensitivities) is empty without one.
-    `withdrawn`: trials that looks counted and that no longer count: the numbers are made without them.
-    `extended`: of a contrast with a fixed end whose reps have grown.
-    """
+    """`compared`: what the declared contrast or trend is made of, and each condition's rate, cost and time with
+    it; without one, all conditions together. `contrasts`: the declared primary first, then the others, each in
+    both estimands; `families` names what was corrected together. `monitored`: blocks were still open, so no
+    p-value here is valid as it stands. What needs a declared primary (equivalence, subgroups, robustness,
+    sensitivities) is empty without one. `withdrawn`: trials that looks counted and that no longer count: the
+    numbers are made without them. `extended`: of a contrast with a fixed end whose reps have grown."""
 
     declared: Primary | None
     monitored: bool
+    compared: ComparedTasks
     contrasts: tuple[Contrast, ...]
     families: tuple[Family, ...]
     equivalence: tuple[EquivalenceFinding, ...]
@@ -196,21 +198,18 @@ def analyse(
     *,
     lost_attempts: Sequence[int] = (),
     requested: Sequence[tuple[str, str]] = (),
-    everything: tuple[Scheme, Columns] | None = None,
+    ran: TrialsRun | None = None,
 ) -> Analysis:
     """Everything that the plan of analysis finds. Same columns, scheme and seed: the same numbers.
 
     `lost_attempts`: of each condition, those lost once the agent had started (none known: empty). `requested`:
-    further contrasts, (treatment, control), that the plan did not name. `everything`: scheme and columns of all
-    primary tasks, where some are not compared since they lost every trial of a condition: losses are judged on
-    these. Order of trials does not matter.
+    further contrasts, (treatment, control), that the plan did not name. `ran`: all trials that were run for the
+    answer (None: those of `columns`). Order of trials does not matter.
     """
-    counts, losses = counted(columns, scheme), everything or (scheme, columns)
-    recount = recount_looks(*losses)
-    scheme = replace(scheme, decisions=recount.decisions)
-    losses = replace(losses[0], decisions=recount.decisions), losses[1]
-    looks = looks_finding(scheme, columns, withdrawn=recount.withdrawn > 0)
-    anytime = anytime_finding(scheme, columns)
+    recount, ran = recount_looks(scheme, columns), ran or trials_run(columns, scheme)
+    scheme, counts = replace(scheme, decisions=recount.decisions), counted(columns, scheme)
+    looks = looks_finding(scheme, ran, withdrawn=recount.withdrawn > 0)
+    anytime = anytime_finding(scheme, ran)
 
     def adapted(one: Contrast) -> Contrast:
         if anytime is not None:
@@ -226,32 +225,36 @@ def analyse(
     factors = by_factor(primary, scheme, counts) if primary else Corrected((), ())
     screens = _screens(contrasts.found, scheme, counts)
     metrics = measured(contrasts.found, scheme, columns)
+    trend = trend_finding(scheme, columns, counts)
+    compared = _compared(primary, trend, scheme, counts)
+    shown = columns.of_tasks(compared.mask_among(scheme.tasks))
     return Analysis(
+        compared=compared,
         declared=scheme.declared,
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(scheme, counts, looked=looks is not None))),
+        equivalence=tuple(filter(valid, equivalences(primary, scheme, counts, looked=looks is not None))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(filter(valid, _robustness(primary, counts, losses, looks))) if primary else (),
+        robustness=tuple(filter(valid, _robustness(primary, scheme, columns, counts, looks))) if primary else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
-        loss_test=loss_test(*losses),
+        loss_test=loss_test(scheme, columns),
         measures=metrics.found,
-        costs=costs(scheme, columns, lost_attempts or [0] * len(scheme.conditions)),
+        costs=costs(scheme, shown, lost_attempts or [0] * len(scheme.conditions)),
         cost_ratios=cost_ratios(contrasts.found, scheme, columns),
-        incidence=incidence(scheme, columns),
+        incidence=incidence(scheme, shown),
         time_to_pass=times_to_pass(contrasts.found, scheme, columns),
-        distributions=distributions(scheme, columns),
-        timing=timing(scheme, columns),
+        distributions=distributions(scheme, shown),
+        timing=timing(scheme, shown),
         drift=drift_checks(scheme, columns),
         outlook=power_summary(primary or next(iter(contrasts.found), None), scheme, counts),
-        repeats=repeats(scheme, counts),
+        repeats=repeats(scheme, counted(shown, scheme)),
         methods=methods(scheme),
         looks=looks,
         anytime=anytime,
-        trend=trend_finding(scheme, counts),
-        halving=halving_finding(scheme, columns),
+        trend=trend,
+        halving=halving_finding(scheme, ran),
         withdrawn=recount.withdrawn,
         extended=anytime_companion(primary, scheme, columns)
         if primary and looks is None and anytime is None and scheme.reps > scheme.planned_reps > 0
@@ -259,11 +262,22 @@ def analyse(
     )
 
 
+def _compared(
+    primary: Contrast | None, trend: TrendFinding | None, scheme: Scheme, counts: CellCounts
+) -> ComparedTasks:
+    declared = primary or trend
+    if declared is not None and declared.compared.tasks:
+        return declared.compared
+    every = range(len(scheme.conditions))
+    alive = [place for place in every if counts.valid[:, place].any()]
+    return counts.compare_conditions(scheme, *(alive or every))
+
+
 def _robustness(
-    primary: Contrast, counts: CellCounts, losses: tuple[Scheme, Columns], looks: LooksFinding | None
+    primary: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, looks: LooksFinding | None
 ) -> tuple[RobustnessFinding, ...]:
-    test = None if looks is None else LookedTest.of(losses[0], stagewise=looks.stagewise)
-    return robust(primary, counts.arms(*losses[0].pair(primary)), *losses, looked=test)
+    test = None if looks is None else LookedTest.of(scheme, stagewise=looks.stagewise)
+    return robust(primary, scheme, columns, counts, looked=test)
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

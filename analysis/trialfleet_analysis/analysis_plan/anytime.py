@@ -4,40 +4,43 @@ without what was withdrawn since (`recount`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
-from trialfleet_analysis.analysis_plan.contrast import FAILED, PASSED, Contrast, outcomes_by_block, side
-from trialfleet_analysis.analysis_plan.looks import took
-from trialfleet_analysis.monitoring import bets_of, complete, pairs_after
+from trialfleet_analysis.analysis_plan.block_outcomes import stages_of_pair
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, TrialsRun, TrialsTaken, rates
+from trialfleet_analysis.analysis_plan.contrast import Contrast, side
+from trialfleet_analysis.analysis_plan.looks import decided_counts
+from trialfleet_analysis.monitoring import bets_of, settle_blocks
 from trialfleet_analysis.statistics.comparisons import StratifiedTest
 from trialfleet_analysis.statistics.estimates import Interval, rejects
 from trialfleet_analysis.statistics.sequential import (
     Bets,
-    Pairs,
+    BettingStages,
     anytime_p,
     at_all_looks,
     confidence_sequence,
+    mean_margin,
 )
-from trialfleet_ledger.looks import AnytimeResult, StageCounts, Verdict, stopped
+from trialfleet_ledger.looks import AnytimeResult, Verdict, stopped
 
 ANYTIME = "bets on discordant pairs, valid at any look"
 NO_LOOK = "no complete block has been looked at yet"
+NOT_SETTLED = "no bet is settled yet: since trials were lost, that takes a complete pair of every task"
 ONLY_DIFFERENCE = "limits that hold at any look are made for the difference alone"
 
 
 @dataclass(frozen=True)
 class AnytimeLook:
-    """After one block: the pairs up to it, ln E of them, and 1 over the largest E so far."""
+    """After one block: the settled pairs up to it, their mean margin, ln E, and 1 over the largest E so far."""
 
     blocks: int
     won: int
     lost: int
     equal: int
+    margin: float | None
     log_evidence: float
     p_value: float
 
@@ -45,87 +48,137 @@ class AnytimeLook:
 @dataclass(frozen=True)
 class AnytimeFinding:
     """`bets`: the declared rule; `stake`: of the half that is bet for the declared effect, None with none.
-    `ended`: why the campaign is over, None while it may go on. `difference`: over complete pairs, with a
-    confidence sequence; the two rates are of the same trials. `broken`: pairs of which a trial has no verdict.
-    `trials`: up to the last look, over all conditions, and their cost: None where not all of it is known."""
+    `ended`: why the campaign is over, None while it may go on. `p_value`: None before a stage is settled; `side`:
+    which the bets favoured where they had won most, 1 the treatment. `difference`: of the two rates, over all
+    valid trials of the `tasks` that are bet on, with a confidence sequence by the bets. `left`: tasks that losses
+    have taken out. `broken`: pairs of which a trial has no verdict; `open_blocks`: the last ones, not settled yet.
+    `trials`: all that ran up to the last look, and their cost: None where none is known."""
 
     bets: Literal["half", "mixture"]
     stake: float | None
     taken: tuple[AnytimeLook, ...]
     ended: Verdict | None
     p_value: float | None
+    side: int
     difference: Interval
     treatment_rate: float | None
     control_rate: float | None
+    tasks: tuple[str, ...]
+    left: tuple[str, ...]
     broken: int
+    open_blocks: int
     halted: tuple[str, ...]
-    trials: int
-    cost_usd: float | None
+    trials: TrialsTaken
 
 
-def anytime_finding(scheme: Scheme, columns: Columns) -> AnytimeFinding | None:
+def anytime_finding(scheme: Scheme, ran: TrialsRun) -> AnytimeFinding | None:
     """None where the campaign has a fixed end."""
     declared = scheme.declared
     if declared is None or declared.anytime is None:
         return None
-    bets, decisions, stages = bets_of(declared), scheme.decisions, [one.stage for one in scheme.decisions]
+    bets, decisions = bets_of(declared), scheme.decisions
     results = [one.result for one in decisions if isinstance(one.result, AnytimeResult)]
-    after, end = pairs_after(stages), stopped(decisions)
-    seen = took(columns, decisions[-1].blocks if decisions else 0)
+    settled, end = settle_blocks([one.stage for one in decisions], scheme.planned_reps), stopped(decisions)
+    tasks, four = decided_counts(decisions, settled.tasks)
+    halted = {task for one in decisions for task in one.halted}
+    seen = {one.task for decision in decisions for one in decision.stage}
+    rate_a, rate_b = (rates(*four[:2]), rates(*four[2:])) if tasks else (None, None)
+    estimate = None if rate_a is None or rate_b is None else float(np.mean(rate_a - rate_b))
+    won = _SettledBets(settled.stages, bets)
     return AnytimeFinding(
         bets=declared.anytime.anytime,
         stake=bets.stake,
         taken=tuple(map(_look, results, range(1, len(results) + 1))),
         ended=None if end is None else end.result.verdict,
-        p_value=_p_value(after, bets),
-        difference=_sequence(after, bets, 1 - scheme.alpha),
-        treatment_rate=_rate(stages, treated=True),
-        control_rate=_rate(stages, treated=False),
-        broken=results[-1].broken if results else 0,
-        halted=tuple(sorted({task for one in decisions for task in one.halted})),
-        trials=seen.trials,
-        cost_usd=seen.cost_usd,
+        p_value=won.p_value,
+        side=won.side,
+        difference=won.difference(estimate, int(four[1].sum() + four[3].sum()), 1 - scheme.alpha),
+        treatment_rate=None if rate_a is None else float(rate_a.mean()),
+        control_rate=None if rate_b is None else float(rate_b.mean()),
+        tasks=tasks,
+        left=tuple(sorted(seen - settled.tasks - halted)),
+        broken=settled.broken,
+        open_blocks=results[-1].open_blocks if results else 0,
+        halted=tuple(sorted(halted)),
+        trials=ran.count_up_to(decisions[-1].blocks if decisions else 0),
     )
 
 
 def _look(result: AnytimeResult, blocks: int) -> AnytimeLook:
-    return AnytimeLook(blocks, result.won, result.lost, result.equal, result.log_evidence, result.p_value)
+    counts = result.won, result.lost, result.equal
+    return AnytimeLook(blocks, *counts, result.margin, result.log_evidence, result.p_value)
 
 
-def _rate(blocks: Sequence[Sequence[StageCounts]], *, treated: bool) -> float | None:
-    """Over complete pairs."""
-    used = [one for counts in blocks for one in complete(counts)]
-    passed = sum(one.treatment_passed if treated else one.control_passed for one in used)
-    return passed / len(used) if used else None
+@dataclass(frozen=True, eq=False)
+class _SettledBets:
+    """What bets have won on the pairs of the stages."""
+
+    stages: BettingStages
+    bets: Bets
+
+    @property
+    def evidence(self) -> list[float]:
+        return [self.bets.log_evidence(one) for one in self.stages.pairs]
+
+    @property
+    def p_value(self) -> float | None:
+        """1 over the largest evidence after any stage; None before the first."""
+        return anytime_p(max(self.evidence)) if self.stages.pairs else None
+
+    @property
+    def side(self) -> int:
+        if not self.stages.pairs:
+            return 0
+        return side(mean_margin(self.stages.pairs[int(np.argmax(self.evidence))]))
+
+    def test(self, informative: int | None, no_look: str) -> StratifiedTest:
+        pairs = self.stages.pairs[-1] if self.stages.pairs else ()
+        return StratifiedTest(
+            self.p_value,
+            float(sum(one.won - one.lost for one in pairs)) if pairs else None,
+            ANYTIME,
+            reason=None if pairs else no_look,
+            n_informative=informative,
+            direction=self.side,
+        )
+
+    def difference(self, estimate: float | None, trials: int, level: float) -> Interval:
+        """The estimate, with the limits that all stages leave; they hold it too."""
+        after = self.stages.pairs or ((),)
+        found = at_all_looks([confidence_sequence(one, self.bets, level=level) for one in after])
+        if estimate is None or found.low is None or found.high is None:
+            return replace(found, estimate=estimate, n=trials)
+        return replace(
+            found, estimate=estimate, low=min(found.low, estimate), high=max(found.high, estimate), n=trials
+        )
 
 
-def _p_value(after: Sequence[Pairs], bets: Bets) -> float | None:
-    """1 over the largest evidence after any of the blocks."""
-    return anytime_p(max(map(bets.log_evidence, after))) if after else None
-
-
-def _sequence(after: Sequence[Pairs], bets: Bets, level: float) -> Interval:
-    """Limits that every block so far leaves."""
-    return at_all_looks([confidence_sequence(one, bets, level=level) for one in after or [Pairs(0, 0, 0)]])
+def _declared_bets(scheme: Scheme) -> _SettledBets:
+    """Of the ledger's decisions."""
+    assert scheme.declared is not None, "without a fixed end, a contrast is declared"
+    settled = settle_blocks([one.stage for one in scheme.decisions], scheme.planned_reps)
+    return _SettledBets(settled.stages, bets_of(scheme.declared))
 
 
 def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, columns: Columns) -> Contrast:
     """The contrast on these tasks with a p and limits that hold at any look. The declared contrast is that of the
-    ledger's decisions; any other is bet on with a mixture over all effects, and has the limits that its best look
-    and its last one leave."""
-    after = _pairs(found, scheme, columns)
-    mixture = Bets()
-    companion = replace(found.these_tasks.by_block, test=_test(after, _p_value(after, mixture), found))
-    found = replace(found, these_tasks=replace(found.these_tasks, by_block=companion))
-    if found.role == "primary":
-        declared = pairs_after([one.stage for one in scheme.decisions])
-        test, difference = _test(declared, anytime.p_value, found), anytime.difference
-        found = replace(found, treatment_rate=anytime.treatment_rate, control_rate=anytime.control_rate)
-    else:
-        test = _test(after, _p_value(after, mixture), found)
-        best = max(range(len(after)), key=lambda at: mixture.log_evidence(after[at]), default=0)
-        difference = _sequence([*after[best : best + 1], *after[-1:]], mixture, 1 - scheme.alpha)
-    return _with(found, test, difference, scheme.alpha)
+    ledger's decisions; any other is bet on with a mixture over all effects."""
+    won = _SettledBets(stages_of_pair(scheme, columns, *scheme.pair(found)), Bets())
+    on_these = found.these_tasks
+    test = won.test(on_these.test.n_informative, NOT_SETTLED)
+    companion = replace(on_these.by_block, test=test)
+    found = replace(found, these_tasks=replace(on_these, by_block=companion))
+    if found.role != "primary":
+        estimate, trials = on_these.difference.estimate, on_these.difference.n
+        return _with(found, test, won.difference(estimate, trials, 1 - scheme.alpha), scheme.alpha)
+    test = _declared_bets(scheme).test(on_these.test.n_informative, NOT_SETTLED if anytime.taken else NO_LOOK)
+    found = replace(
+        found,
+        compared=replace(found.compared, tasks=anytime.tasks, thin=anytime.left),
+        treatment_rate=anytime.treatment_rate,
+        control_rate=anytime.control_rate,
+    )
+    return _with(found, test, anytime.difference, scheme.alpha)
 
 
 @dataclass(frozen=True)
@@ -138,9 +191,12 @@ class AnytimeCompanion:
 
 
 def anytime_companion(found: Contrast, scheme: Scheme, columns: Columns) -> AnytimeCompanion:
-    """By a mixture over all effects, since none was planned."""
-    after, mixture = _pairs(found, scheme, columns), Bets()
-    return AnytimeCompanion(_p_value(after, mixture), _sequence(after[-1:], mixture, 1 - scheme.alpha))
+    """On the tasks of the contrast, by a mixture over all effects, since none was planned. Stages are those of the
+    plan: no later end is known before results."""
+    tasks = found.compared.mask_among(scheme.tasks)
+    won = _SettledBets(stages_of_pair(scheme, columns, *scheme.pair(found), among=tasks), Bets())
+    shown = found.these_tasks.difference
+    return AnytimeCompanion(won.p_value, won.difference(shown.estimate, shown.n, 1 - scheme.alpha))
 
 
 def _with(found: Contrast, test: StratifiedTest, difference: Interval, alpha: float) -> Contrast:
@@ -156,33 +212,9 @@ def _with(found: Contrast, test: StratifiedTest, difference: Interval, alpha: fl
             test=test,
             difference=difference,
             odds_ratio=odds,
-            conflict=False,
+            conflict=test.direction * side(difference.estimate) < 0,
             agrees=outside,
             over_width=None,
             largest_size=None,
         ),
     )
-
-
-def _test(after: Sequence[Pairs], p_value: float | None, found: Contrast) -> StratifiedTest:
-    pairs = after[-1] if after else Pairs(0, 0, 0)
-    return StratifiedTest(
-        p_value,
-        float(pairs.won - pairs.lost) if after else None,
-        ANYTIME,
-        reason=None if after else NO_LOOK,
-        n_informative=found.these_tasks.test.n_informative,
-        direction=side(pairs.won - pairs.lost),
-    )
-
-
-def _pairs(found: Contrast, scheme: Scheme, columns: Columns) -> list[Pairs]:
-    """The complete pairs after each block in use."""
-    tasks = np.ones(len(scheme.tasks), dtype=bool)
-    of_a, of_b = (outcomes_by_block(columns, condition, tasks) for condition in scheme.pair(found))
-    blocks = min(of_a.shape[1], of_b.shape[1])
-    of_a, of_b = of_a[:, :blocks], of_b[:, :blocks]
-    measured = (of_a >= FAILED) & (of_b >= FAILED)
-    margin = np.where(measured, (of_a == PASSED).astype(int) - (of_b == PASSED).astype(int), 2)
-    counts = [np.cumsum((margin == value).sum(axis=0)) for value in (1, -1, 0)]
-    return [Pairs(int(won), int(lost), int(equal)) for won, lost, equal in zip(*counts, strict=True)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from trialfleet_analysis.analysis_plan.compared import ComparedTasks, compare_tasks
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools
 from trialfleet_ledger.campaign_spec import Primary
@@ -28,6 +29,13 @@ class Pair(Protocol):
 
     @property
     def control(self) -> str: ...
+
+
+class ComparedPair(Pair, Protocol):
+    """A pair with what its comparison is made of."""
+
+    @property
+    def compared(self) -> ComparedTasks: ...
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,12 @@ class Scheme:
         primary = self.declared or self.trend
         return primary.alpha if primary else 0.05
 
+    @property
+    def keeps_thin(self) -> bool:
+        """Whether tasks of few valid trials stay: which tasks a campaign's looks are made of is decided by
+        stage."""
+        return self.declared is not None and self.declared.stop is not None
+
     def pair(self, contrast: Pair) -> tuple[int, int]:
         """Positions of the two conditions in `conditions`."""
         return self.conditions.index(contrast.treatment), self.conditions.index(contrast.control)
@@ -78,7 +92,7 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Trials with an outcome, of the compared tasks and the blocks in use; all arrays of shape (n,).
+    """Trials with an outcome, of all primary tasks and the blocks in use; all arrays of shape (n,).
 
     `task`, `condition`: positions in the scheme's names. `started_s`: since the epoch, NaN where not known.
     `valid`: it has a verdict. `first_missing`: its first attempt whose agent started gave nothing to count,
@@ -104,6 +118,12 @@ class Columns:
     cut_off: Bools
     measures: Mapping[str, Floats]
 
+    def of_tasks(self, tasks: Bools) -> Columns:
+        """The trials of these tasks, by position."""
+        kept = tasks[self.task]
+        arrays = {f.name: getattr(self, f.name)[kept] for f in fields(self) if f.name != "measures"}
+        return Columns(**arrays, measures={name: values[kept] for name, values in self.measures.items()})
+
     def without(self, lost: Bools) -> Columns:
         """The same trials, those in `lost` without a verdict."""
         return replace(self, valid=self.valid & ~lost, passed=self.passed & ~lost)
@@ -111,26 +131,68 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """Passes and valid trials per cell, both of shape (tasks, conditions)."""
+    """Passes, valid trials and all that ended per cell, all of shape (tasks, conditions)."""
 
     passes: Integers
     valid: Integers
+    trials: Integers
 
-    def arms(self, a: int, b: int) -> FourCounts:
-        """Of two conditions, by position, over the tasks that have valid trials in both."""
-        kept = self.shared(a, b)
-        return self.passes[kept, a], self.valid[kept, a], self.passes[kept, b], self.valid[kept, b]
+    def compare_conditions(self, scheme: Scheme, *places: int) -> ComparedTasks:
+        """What a comparison of these conditions, by position, is made of."""
+        at = list(places)
+        return compare_tasks(scheme.tasks, self.valid[:, at], self.trials[:, at], keep_thin=scheme.keeps_thin)
 
-    def shared(self, a: int, b: int) -> Bools:
-        """Which tasks have valid trials in both conditions."""
-        return (self.valid[:, a] > 0) & (self.valid[:, b] > 0)
+    def tasks_of(self, scheme: Scheme, contrast: ComparedPair) -> Bools:
+        """The tasks of a contrast, by position, as far as both of its conditions still have valid trials: records
+        of a look may hold others, which were halted or refused since."""
+        at = list(scheme.pair(contrast))
+        return contrast.compared.mask_among(scheme.tasks) & np.asarray((self.valid[:, at] > 0).all(axis=1))
+
+    def arms(self, a: int, b: int, tasks: Bools) -> FourCounts:
+        """Of two conditions, by position, over these tasks."""
+        return self.passes[tasks, a], self.valid[tasks, a], self.passes[tasks, b], self.valid[tasks, b]
 
 
 def counted(columns: Columns, scheme: Scheme) -> CellCounts:
-    """Passes and valid trials of every cell."""
+    """The counts of every cell."""
     return CellCounts(
-        per_cell(columns, scheme, columns.passed & columns.valid), per_cell(columns, scheme, columns.valid)
+        per_cell(columns, scheme, columns.passed & columns.valid),
+        per_cell(columns, scheme, columns.valid),
+        per_cell(columns, scheme, np.ones_like(columns.valid)),
     )
+
+
+@dataclass(frozen=True)
+class TrialsTaken:
+    """Trials with an outcome, and what they cost: None where no cost is known; `unpriced` of them left none."""
+
+    trials: int
+    cost_usd: float | None
+    unpriced: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrialsRun:
+    """All trials with an outcome that were run for the answer, of whichever task or condition, whatever became of
+    them: shape (n,) each. `cost_usd`: NaN where none is known. `tasks`: how many were planned."""
+
+    block: Integers
+    cost_usd: Floats
+    tasks: int
+
+    def count_up_to(self, blocks: int | None) -> TrialsTaken:
+        """Those of the first `blocks` (None: of all)."""
+        used = np.ones_like(self.block, dtype=np.bool_) if blocks is None else self.block < blocks
+        costs = self.cost_usd[used]
+        known = np.isfinite(costs)
+        cost = float(costs[known].sum()) if known.any() else None
+        return TrialsTaken(int(used.sum()), cost, int(np.sum(~known)))
+
+
+def trials_run(columns: Columns, scheme: Scheme) -> TrialsRun:
+    """Where these are all."""
+    costs = columns.measures.get("cost_usd", np.full(columns.task.shape, np.nan))
+    return TrialsRun(columns.block, costs, len(scheme.tasks))
 
 
 def per_cell(columns: Columns, scheme: Scheme, which: Bools) -> Integers:

@@ -10,7 +10,15 @@ from typing import Literal
 
 import numpy as np
 
+from trialfleet_analysis.analysis_plan.block_outcomes import (
+    ABSENT,
+    FAILED,
+    PASSED,
+    outcomes_by_block,
+    stages_of_pair,
+)
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, FourCounts, Scheme, rates
+from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.analysis_plan.composition import Arm, Composition, compose
 from trialfleet_analysis.analysis_plan.correction import (
     NAMES,
@@ -33,7 +41,6 @@ from trialfleet_analysis.statistics.estimates import (
     TIES,
     Estimand,
     Floats,
-    Integers,
     Interval,
     Test,
     normal_quantile,
@@ -118,27 +125,37 @@ class HeterogeneityFinding:
 
 
 @dataclass(frozen=True)
+class WithThinTasks:
+    """The difference over all tasks with valid trials on both sides, those that losses made thin among them."""
+
+    these_tasks: Interval
+    tasks_like_these: Interval
+
+
+@dataclass(frozen=True)
 class Contrast:
-    """Treatment − control over `tasks`, in rates. `role`: primary; secondary (its family is corrected); unplanned
-    (no primary was declared); asked (on the command line, after the fact)."""
+    """Treatment − control over the `compared` tasks, in rates. `role`: primary; secondary (its family is
+    corrected); unplanned (no primary was declared); asked (on the command line, after the fact)."""
 
     treatment: str
     control: str
     role: Role
-    tasks: int
+    compared: ComparedTasks
     treatment_rate: float | None
     control_rate: float | None
     composition: Composition
     these_tasks: OnTheseTasks
     tasks_like_these: OnTasksLikeThese
     heterogeneity: HeterogeneityFinding
+    with_thin: WithThinTasks | None = None
 
     @property
     def name(self) -> str:
         return f"{self.treatment} − {self.control}"
 
-
-ABSENT, LOST, FAILED, PASSED = range(4)
+    @property
+    def tasks(self) -> int:
+        return len(self.compared.tasks)
 
 
 @dataclass(frozen=True)
@@ -151,25 +168,49 @@ class Sides:
 
 
 def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCounts) -> Contrast:
-    """Treatment − control over the tasks that have valid trials in both. P-values are not yet corrected."""
+    """Treatment − control over the tasks that they are compared on. P-values are not yet corrected."""
     a, b = scheme.pair(sides)
-    tasks = counts.shared(a, b)
-    four = counts.arms(a, b)
+    compared = pair_tasks(scheme, columns, counts, a, b)
+    tasks = compared.mask_among(scheme.tasks)
+    four = counts.arms(a, b, tasks)
     rate_a, rate_b = rates(four[0], four[1]), rates(four[2], four[3])
     return Contrast(
         treatment=sides.treatment,
         control=sides.control,
         role=sides.role,
-        tasks=int(tasks.sum()),
+        compared=compared,
         treatment_rate=_mean(rate_a),
         control_rate=_mean(rate_b),
         composition=_composition(scheme, sides),
         these_tasks=on_these_tasks(four, companion(columns, a, b, tasks), alpha=scheme.alpha),
-        tasks_like_these=on_tasks_like_these(
-            rate_a, rate_b, [name for name, kept in zip(scheme.tasks, tasks, strict=True) if kept], scheme.alpha
-        ),
+        tasks_like_these=on_tasks_like_these(rate_a, rate_b, list(compared.tasks), scheme.alpha),
         heterogeneity=between_tasks(four),
+        with_thin=_with_thin(compared, scheme, counts, a, b),
     )
+
+
+def pair_tasks(scheme: Scheme, columns: Columns, counts: CellCounts, a: int, b: int) -> ComparedTasks:
+    """What the comparison of two conditions, by position, is made of. Without a fixed end, the tasks that are bet
+    on."""
+    found = counts.compare_conditions(scheme, a, b)
+    if scheme.declared is None or scheme.declared.anytime is None:
+        return found
+    staying = stages_of_pair(scheme, columns, a, b).tasks
+    named = [task for task, stays in zip(scheme.tasks, staying, strict=True) if stays]
+    return found.restrict_to(named)
+
+
+def _with_thin(
+    compared: ComparedTasks, scheme: Scheme, counts: CellCounts, a: int, b: int
+) -> WithThinTasks | None:
+    if not compared.thin:
+        return None
+    every = replace(compared, tasks=(*compared.tasks, *compared.thin)).mask_among(scheme.tasks)
+    x_a, n_a, x_b, n_b = counts.arms(a, b, every)
+    level = 1 - scheme.alpha
+    like = paired_t_on_tasks(rates(x_a, n_a), rates(x_b, n_b), level=level).interval
+    assert like is not None, "a paired t-test always has its interval, if only an undefined one"
+    return WithThinTasks(stratified_miettinen_nurminen(x_a, n_a, x_b, n_b, level=level), like)
 
 
 def _composition(scheme: Scheme, sides: Sides) -> Composition:
@@ -289,15 +330,6 @@ def plain_interval(interval: Interval) -> Interval:
     if (estimate, low, high) == numbers:
         return interval
     return replace(interval, estimate=estimate, low=low, high=high, reason=interval.reason or "unbounded")
-
-
-def outcomes_by_block(columns: Columns, condition: int, tasks: Bools) -> Integers:
-    """What became of each task × block under a condition, shape (tasks, blocks)."""
-    found = np.full((tasks.size, int(columns.block.max(initial=-1)) + 1), ABSENT)
-    mine = (columns.condition == condition) & tasks[columns.task]
-    became = np.where(columns.valid, np.where(columns.passed, PASSED, FAILED), LOST)
-    found[columns.task[mine], columns.block[mine]] = became[mine]
-    return found
 
 
 def _mean(values: Floats) -> float | None:

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
+from trialfleet_analysis.analysis_plan.columns import Scheme, TrialsRun, TrialsTaken
 from trialfleet_analysis.analysis_plan.composition import OPTION
-from trialfleet_analysis.analysis_plan.looks import took
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import TREATMENTS, HalvingCounts, halving_block
 from trialfleet_ledger.looks import Decision, halving_of
@@ -18,8 +17,8 @@ from trialfleet_ledger.looks import Decision, halving_of
 class HalvingFinding:
     """`after`: of the `planned_blocks`. `counts`: of every condition up to there; empty until it is done.
     `chosen`: the treatment that went on with the declared one; `left_out`: the two others, never tested.
-    `alpha`: of all four treatments together; each is tested at `each`. `trials` of `planned_trials`, and their
-    cost, so far: None where no cost is known."""
+    `alpha`: of all four treatments together; each is tested at `each`. `trials` of `planned_trials`, so
+    far."""
 
     after: int
     planned_blocks: int
@@ -28,18 +27,16 @@ class HalvingFinding:
     left_out: tuple[str, ...]
     alpha: float
     each: float
-    trials: int
+    trials: TrialsTaken
     planned_trials: int
-    cost_usd: float | None
 
 
-def halving_finding(scheme: Scheme, columns: Columns) -> HalvingFinding | None:
+def halving_finding(scheme: Scheme, ran: TrialsRun) -> HalvingFinding | None:
     """None where no halving is declared."""
     declared, done = scheme.declared, halving_of(scheme.decisions)
     if declared is None or not declared.halve:
         return None
     stays = {declared.treatment, declared.control, *scheme.left_out}
-    taken_up = took(columns, scheme.planned_reps)
     return HalvingFinding(
         after=halving_block(scheme.planned_reps),
         planned_blocks=scheme.planned_reps,
@@ -48,9 +45,8 @@ def halving_finding(scheme: Scheme, columns: Columns) -> HalvingFinding | None:
         left_out=scheme.left_out,
         alpha=declared.alpha * TREATMENTS,
         each=declared.alpha,
-        trials=taken_up.trials,
-        planned_trials=len(scheme.tasks) * len(scheme.conditions) * scheme.planned_reps,
-        cost_usd=taken_up.cost_usd,
+        trials=ran.count_up_to(scheme.planned_reps),
+        planned_trials=ran.tasks * len(scheme.conditions) * scheme.planned_reps,
     )
 
 

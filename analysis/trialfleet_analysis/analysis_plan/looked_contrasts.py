@@ -9,17 +9,9 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
+from trialfleet_analysis.analysis_plan.block_outcomes import FAILED, PASSED, outcomes_by_block
 from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme, rates
-from trialfleet_analysis.analysis_plan.contrast import (
-    FAILED,
-    PASSED,
-    BlockCompanion,
-    Contrast,
-    agree,
-    outcomes_by_block,
-    plain_interval,
-    side,
-)
+from trialfleet_analysis.analysis_plan.contrast import BlockCompanion, Contrast, agree, plain_interval, side
 from trialfleet_analysis.analysis_plan.looks import LooksFinding, decided_counts
 from trialfleet_analysis.monitoring import design_of
 from trialfleet_analysis.statistics.comparisons import StratifiedTest, conditional_odds_ratio
@@ -63,8 +55,9 @@ def _companion(companion: BlockCompanion, p_value: float) -> BlockCompanion:
 
 @dataclass(frozen=True)
 class _AtTheLook:
-    """The declared contrast's numbers as of the last look."""
+    """The declared contrast's numbers as of the last look, over `tasks`."""
 
+    tasks: tuple[str, ...]
     treatment_rate: float | None
     control_rate: float | None
     difference: Interval
@@ -75,9 +68,15 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
     """The raw difference, with stage-wise limits where the campaign crossed or reached its end; otherwise, after a
     stop for futility too, with repeated ones."""
     on_these = found.these_tasks
-    four = decided_counts(scheme.decisions) if looks.taken else None
-    if four is None or not four[0].size:
-        return _AtTheLook(found.treatment_rate, found.control_rate, on_these.difference, on_these.odds_ratio)
+    tasks, four = decided_counts(scheme.decisions)
+    if not tasks:
+        return _AtTheLook(
+            found.compared.tasks,
+            found.treatment_rate,
+            found.control_rate,
+            on_these.difference,
+            on_these.odds_ratio,
+        )
     level = 1 - scheme.alpha
     if not looks.stagewise:
         rejected = looks.p_value is not None and rejects(looks.p_value, scheme.alpha)
@@ -88,6 +87,7 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
         over = replace(difference, low=looks.difference.low, high=looks.difference.high, method="stage-wise")
         difference = over if difference.estimate is None else _including(over, difference.estimate)
     return _AtTheLook(
+        tasks,
         float(rates(four[0], four[1]).mean()),
         float(rates(four[2], four[3]).mean()),
         difference,
@@ -138,6 +138,7 @@ def _primary(found: Contrast, looks: LooksFinding, at: _AtTheLook) -> Contrast:
     )
     return replace(
         found,
+        compared=replace(found.compared, tasks=at.tasks, thin=()),
         treatment_rate=at.treatment_rate,
         control_rate=at.control_rate,
         these_tasks=replace(

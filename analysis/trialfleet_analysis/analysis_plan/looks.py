@@ -3,13 +3,13 @@ allow for them. The counts are those of the ledger's decisions, without what was
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme
+from trialfleet_analysis.analysis_plan.columns import FourCounts, Scheme, TrialsRun, TrialsTaken
 from trialfleet_analysis.analysis_plan.contrast import plain_interval
 from trialfleet_analysis.monitoring import design_of, stages_of
 from trialfleet_analysis.statistics.estimates import Interval
@@ -58,12 +58,11 @@ class LooksFinding:
     with stage-wise limits; the odds ratio likewise; else None. `unbiased`: whether these medians are unbiased: it
     crossed, or no rule of futility was obeyed.
     `futility`: the directions that the rule looks for (None: no rule); `given_up`: why it ended the campaign, a
-    clause (None: it did not). `trials` of `planned_trials`, over all conditions, those up to the look that ended
-    it; `cost_usd` of them, and what the plan would have cost at the same price per trial: None where no cost is
-    known. `dropped`: tasks that were left out as saturated, each with the blocks that it is part of;
-    `drop_after`: the block after which they were to be, 0 where that was not declared. `revised_from`: the reps
-    that were planned, once a look has re-estimated them: `planned` and `levels` are then of the revised plan;
-    `reestimate_after`: the block of that look, 0 where none was declared."""
+    clause (None: it did not). `trials` of `planned_trials`: all that ran for it, of every task and condition, up
+    to the look that ended it. `dropped`: tasks that were left out as saturated, each with the blocks that it is
+    part of; `drop_after`: the block after which they were to be, 0 where that was not declared. `revised_from`:
+    the reps that were planned, once a look has re-estimated them: `planned` and `levels` are then of the revised
+    plan; `reestimate_after`: the block of that look, 0 where none was declared."""
 
     planned: tuple[int, ...]
     levels: tuple[float, ...]
@@ -77,10 +76,8 @@ class LooksFinding:
     given_up: str | None
     difference: Interval | None
     odds_ratio: Interval | None
-    trials: int
+    trials: TrialsTaken
     planned_trials: int
-    cost_usd: float | None
-    planned_cost_usd: float | None
     extended: bool
     revised_from: int | None
     reestimate_after: int
@@ -88,7 +85,7 @@ class LooksFinding:
     dropped: Mapping[str, int]
 
 
-def looks_finding(scheme: Scheme, columns: Columns, *, withdrawn: bool = False) -> LooksFinding | None:
+def looks_finding(scheme: Scheme, ran: TrialsRun, *, withdrawn: bool = False) -> LooksFinding | None:
     """None where no looks are declared, or one after every block. `withdrawn`: data that a look counted no longer
     count, and are in none of the scheme's decisions: its looks were not those of this test."""
     declared, decisions = scheme.declared, scheme.decisions
@@ -104,8 +101,8 @@ def looks_finding(scheme: Scheme, columns: Columns, *, withdrawn: bool = False) 
     verdict = None if ended is None else ended.result.verdict
     stagewise = verdict not in (None, "futility") and not withdrawn
     level = 1 - scheme.alpha
-    taken_up = took(columns, None if ended is None else ended.blocks)
-    planned = len(scheme.tasks) * len(scheme.conditions) * design.blocks
+    taken_up = ran.count_up_to(None if ended is None else ended.blocks)
+    planned = ran.tasks * len(scheme.conditions) * design.blocks
     return LooksFinding(
         planned=design.looks,
         levels=tuple(design.levels().tolist()),
@@ -117,12 +114,10 @@ def looks_finding(scheme: Scheme, columns: Columns, *, withdrawn: bool = False) 
         unbiased=stagewise and (verdict != "end" or rule is None or not all(one.obeyed for one in decisions)),
         futility=None if rule is None else rule.side,
         given_up=rule.reason if rule is not None and verdict == "futility" else None,
-        difference=stagewise_difference(seen, *decided_counts(decisions), level=level) if stagewise else None,
+        difference=stagewise_difference(seen, *decided_counts(decisions)[1], level=level) if stagewise else None,
         odds_ratio=plain_interval(stagewise_odds_ratio(design, stages, level=level)) if stagewise else None,
-        trials=taken_up.trials,
+        trials=taken_up,
         planned_trials=planned,
-        cost_usd=taken_up.cost_usd,
-        planned_cost_usd=None if taken_up.cost_usd is None else taken_up.cost_usd * planned / taken_up.trials,
         extended=scheme.reps > design.blocks and ended is not None,
         revised_from=None if revised_reps(decisions) is None else scheme.planned_reps,
         reestimate_after=declared.stop.reestimate.after if declared.stop.reestimate is not None else 0,
@@ -149,31 +144,18 @@ def _finding(decision: Decision) -> LookFinding:
     )
 
 
-@dataclass(frozen=True)
-class TrialsTaken:
-    trials: int
-    cost_usd: float | None
-
-
-def took(columns: Columns, blocks: int | None) -> TrialsTaken:
-    """The trials of the first `blocks` (None: of all), and their cost; reps that were added later are not part of
-    the answer."""
-    used = np.ones(columns.block.size, dtype=bool) if blocks is None else columns.block < blocks
-    trials, costs = int(used.sum()), columns.measures.get("cost_usd")
-    if costs is None or not trials or not np.isfinite(costs[used]).all():
-        return TrialsTaken(trials, None)
-    return TrialsTaken(trials, float(costs[used].sum()))
-
-
-def decided_counts(decisions: Sequence[Decision]) -> FourCounts:
-    """Passes and valid trials of the declared contrast up to the last look, as the decisions counted them: shape
-    (tasks,), over the tasks that have valid trials in both arms."""
-    every = [one for decision in decisions for one in decision.stage]
-    tasks = dict.fromkeys(one.task for one in every)
-    per_task = [_summed([one for one in every if one.task == task]) for task in tasks]
-    summed = np.array(per_task, dtype=np.int64).reshape(-1, 4)
-    summed = summed[(summed[:, 1] > 0) & (summed[:, 3] > 0)]
-    return summed[:, 0], summed[:, 1], summed[:, 2], summed[:, 3]
+def decided_counts(
+    decisions: Sequence[Decision], among: Collection[str] | None = None
+) -> tuple[tuple[str, ...], FourCounts]:
+    """The tasks that have valid trials on both sides of the declared contrast up to the last look, as the
+    decisions counted them, with their counts: shape (tasks,) each. `among`: no other tasks."""
+    every = [one for decision in decisions for one in decision.stage if among is None or one.task in among]
+    summed = {
+        task: _summed([one for one in every if one.task == task]) for task in sorted({o.task for o in every})
+    }
+    used = {task: counts for task, counts in summed.items() if counts[1] and counts[3]}
+    four = np.array(list(used.values()), dtype=np.int64).reshape(-1, 4)
+    return tuple(used), (four[:, 0], four[:, 1], four[:, 2], four[:, 3])
 
 
 def _summed(counts: Sequence[StageCounts]) -> tuple[int, int, int, int]:

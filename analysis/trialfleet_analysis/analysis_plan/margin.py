@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from scipy import optimize, special
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme, rates
+from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.looks import decided_counts
 from trialfleet_analysis.monitoring import design_of
 from trialfleet_analysis.statistics.comparisons import EquivalenceTest, equivalence, paired_t_on_tasks
@@ -38,19 +39,20 @@ class EquivalenceFinding:
     reason: str | None
 
 
-def equivalences(scheme: Scheme, counts: CellCounts, *, looked: bool = False) -> tuple[EquivalenceFinding, ...]:
+def equivalences(
+    primary: Contrast | None, scheme: Scheme, counts: CellCounts, *, looked: bool = False
+) -> tuple[EquivalenceFinding, ...]:
     """Of the declared contrast, in both estimands; nothing without a margin. `looked`: looks are declared, and
     these tasks are judged at the last that was taken."""
     declared = scheme.declared
-    if declared is None or declared.margin is None:
+    if primary is None or declared is None or declared.margin is None:
         return ()
-    four = counts.arms(*scheme.pair(declared))
+    four = counts.arms(*scheme.pair(primary), counts.tasks_of(scheme, primary))
     on_these = equivalence(*four, margin=declared.margin, alpha=declared.alpha)
     if looked:
         design = design_of(declared, scheme.planned_reps, revised_reps(scheme.decisions))
-        on_these = looked_equivalence(
-            design, len(scheme.decisions), decided_counts(scheme.decisions), declared.margin, declared.alpha
-        )
+        seen = decided_counts(scheme.decisions)[1]
+        on_these = looked_equivalence(design, len(scheme.decisions), seen, declared.margin, declared.alpha)
     return (
         _finding("these_tasks", declared, on_these),
         _finding("tasks_like_these", declared, _paired(four, declared.margin, declared.alpha)),

@@ -81,8 +81,9 @@ def measured(contrasts: Sequence[Contrast], scheme: Scheme, columns: Columns) ->
     samples = [
         (one, key, of)
         for one in contrasts
+        for within in (columns.of_tasks(one.compared.mask_among(scheme.tasks)),)
         for key in COMPARED
-        if (of := sample(columns, key, *scheme.pair(one))).values.size
+        if (of := sample(within, key, *scheme.pair(one))).values.size
     ]
     first = contrasts[0].name if contrasts else ""
     spent = shared_out([(one.name == first, of.values.size) for one, _, of in samples], uses=2)  # test, interval
@@ -305,16 +306,17 @@ def cost_ratios(contrasts: Sequence[Contrast], scheme: Scheme, columns: Columns)
     """Treatment's cost per pass over control's, of contrasts whose trials all have a cost."""
     if "cost_usd" not in columns.measures or not np.isfinite(columns.measures["cost_usd"]).any():
         return ()
-    sizes = [int(np.isin(columns.condition, scheme.pair(one)).sum()) for one in contrasts]
+    within = [columns.of_tasks(one.compared.mask_among(scheme.tasks)) for one in contrasts]
+    sizes = [int(np.isin(of.condition, scheme.pair(one)).sum()) for one, of in zip(contrasts, within, strict=True)]
     spent = shared_out([(n == 0, size) for n, size in enumerate(sizes)], uses=2)
     return tuple(
         CostRatio(
             one.treatment,
             one.control,
-            _ratio(one, "these_tasks", scheme, columns, resamples),
-            _ratio(one, "tasks_like_these", scheme, columns, resamples),
+            _ratio(one, "these_tasks", scheme, of, resamples),
+            _ratio(one, "tasks_like_these", scheme, of, resamples),
         )
-        for one, resamples in zip(contrasts, spent, strict=True)
+        for one, of, resamples in zip(contrasts, within, spent, strict=True)
     )
 
 

@@ -212,7 +212,9 @@ class Nuisance:
 
 def power_summary(contrast: Contrast | None, scheme: Scheme, counts: CellCounts) -> PowerSummary:
     """Of the primary contrast, or of the first of the unplanned ones."""
-    four = None if contrast is None else counts.arms(*scheme.pair(contrast))
+    four = None
+    if contrast is not None:
+        four = counts.arms(*scheme.pair(contrast), counts.tasks_of(scheme, contrast))
     if contrast is None or four is None or not four[0].size:
         nothing = Interval(None, None, None, 0.95, 0, "pooled_random_icc", LIKE, "no task with valid trials")
         return PowerSummary(None, nothing, None, (), (), ())

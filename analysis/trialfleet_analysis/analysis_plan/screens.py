@@ -56,14 +56,15 @@ class Screened:
 
 
 def screened(contrast: Contrast, scheme: Scheme, counts: CellCounts) -> Screened | None:
-    """Fisher's two-sided test of every task with valid trials in both conditions; None without one.
+    """Fisher's two-sided test of every task of the contrast; None without one.
 
     Tasks whose margins alone keep p above alpha are dropped before the correction, counted and named (Tarone
     1990): that choice sees the totals and never the split.
     """
     a, b = scheme.pair(contrast)
-    shared, four = counts.shared(a, b), counts.arms(a, b)
-    names = [name for name, kept in zip(scheme.tasks, shared, strict=True) if kept]
+    tasks = counts.tasks_of(scheme, contrast)
+    names = [name for name, kept in zip(scheme.tasks, tasks, strict=True) if kept]
+    four = counts.arms(a, b, tasks)
     if not names:
         return None
     tests, reach = fisher(*four), best_split(four)

@@ -10,8 +10,17 @@ from typing import Literal, cast
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme, counted, per_cell, rates
-from trialfleet_analysis.analysis_plan.contrast import Contrast, plain_test, side
+from trialfleet_analysis.analysis_plan.columns import (
+    CellCounts,
+    Columns,
+    FourCounts,
+    Scheme,
+    counted,
+    per_cell,
+    rates,
+)
+from trialfleet_analysis.analysis_plan.compared import is_thin
+from trialfleet_analysis.analysis_plan.contrast import Contrast, pair_tasks, plain_test, side
 from trialfleet_analysis.analysis_plan.looked_robustness import (
     GOES_ON,
     LookedTest,
@@ -101,31 +110,29 @@ class LossTestFinding:
 @dataclass(frozen=True)
 class _Judge:
     """A test of the contrast. `test`: p, and the side that it points to; `decide`: what follows; `by_task`: counts
-    of its strata as those of tasks, for the difference. `choices`: of lost runs, how many are tried one by one."""
+    of its strata as those of tasks, for the difference. `choices`: of lost runs, how many are tried one by one.
+    `compare`: of all tasks' counts under an assumption, those of the tasks that the contrast would be made of."""
 
     test: Callable[[Arms[Integers]], tuple[float | None, int]]
     decide: Callable[[Arms[Integers]], int]
     by_task: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
     choices: int = FEW_CHOICES
+    compare: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
 
 
 def robust(
-    contrast: Contrast,
-    as_measured: FourCounts,
-    scheme: Scheme,
-    columns: Columns,
-    *,
-    looked: LookedTest | None = None,
+    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, looked: LookedTest | None = None
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
-    `as_measured`: the four counts that the contrast itself is made of. `scheme` and `columns` hold all primary
-    tasks, also those that it leaves out since a condition lost every trial. A retry that
-    measured does not undo the loss before it: longer runs are lost more often, and failures run longer. So the
-    four assumptions are made on first agent-started attempts, and must decide as the measured trials do. With
-    looks, `looked` takes them again on these tasks, under each assumption.
+    Over all primary tasks, also those that the contrast leaves out since losses left them too few trials: they
+    enter as far as an assumption gives them trials. A retry that measured does not undo the loss before it: longer
+    runs are lost more often, and failures run longer. So the four assumptions are made on first agent-started
+    attempts, and must decide as the measured trials do. With looks, `looked` takes them again on these tasks,
+    under each assumption.
     """
     a, b = scheme.pair(contrast)
+    as_measured = counts.arms(a, b, counts.tasks_of(scheme, contrast))
     first = columns.without(columns.first_missing | columns.forged)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)
@@ -137,7 +144,7 @@ def robust(
     forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
     return (
         *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looked, forged),
-        _finding(contrast, "tasks_like_these", _fixed(_paired, scheme.alpha), Arms(*as_measured), six, forged),
+        _finding(contrast, "tasks_like_these", _fixed(_paired, scheme, six), Arms(*as_measured), six, forged),
     )
 
 
@@ -152,15 +159,27 @@ def _on_these(
 ) -> Iterator[RobustnessFinding]:
     """Nothing before the first look."""
     if looked is None:
-        yield _finding(contrast, "these_tasks", _fixed(exact, scheme.alpha), measured, six, forged)
+        yield _finding(contrast, "these_tasks", _fixed(exact, scheme, six), measured, six, forged)
     elif scheme.decisions:
         judge = _Judge(looked, looked.decide, looked.by_task, looked.choices)
         seen = count_stages(scheme.decisions, scheme)
         yield _finding(contrast, "these_tasks", judge, seen, count_first_runs(contrast, scheme, columns), forged)
 
 
-def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], alpha: float) -> _Judge:
-    return _Judge(test, lambda counts: judged("", counts, test, alpha).decision)
+def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], scheme: Scheme, six: SixCounts) -> _Judge:
+    def compare(counts: Arms[Integers]) -> Arms[Integers]:
+        return counts if scheme.keeps_thin else _without_thin(counts, six)
+
+    return _Judge(test, lambda counts: judged("", counts, test, scheme.alpha).decision, compare=compare)
+
+
+def _without_thin(counts: Arms[Integers], six: SixCounts) -> Arms[Integers]:
+    """As the contrast: without the tasks that are thin as long as the other lost trials stay missing."""
+    valid = np.column_stack([counts.trials_a, counts.trials_b])
+    ended = np.column_stack([six[1] + six[2], six[4] + six[5]])
+    some, thin = (valid > 0).all(axis=1), is_thin(valid, ended).any(axis=1)
+    kept = some & ~thin if (some & ~thin).any() else some
+    return Arms(*(each[kept] for each in counts))
 
 
 def _finding(
@@ -171,9 +190,15 @@ def _finding(
     six: SixCounts,
     forged: int,
 ) -> RobustnessFinding:
-    named = {"as measured": measured, **assumed(six)}
+    named = {"as measured": measured}
+    named |= {name: judge.compare(counts) for name, counts in assumed(six).items()}
     decisions = {name: judge.decide(counts) for name, counts in named.items()}
-    found = tipping(six, decisions["complete case"], judge.decide, choices=judge.choices)
+    found = tipping(
+        six,
+        decisions["complete case"],
+        lambda counts: judge.decide(judge.compare(counts)),
+        choices=judge.choices,
+    )
     return RobustnessFinding(
         treatment=contrast.treatment,
         control=contrast.control,
@@ -237,7 +262,8 @@ def _without(
 ) -> Sensitivity:
     a, b = scheme.pair(contrast)
     out = lost & columns.valid
-    four = counted(columns.without(out), scheme).arms(a, b)
+    counts = counted(columns.without(out), scheme)
+    four = counts.arms(a, b, pair_tasks(scheme, columns.without(out), counts, a, b).mask_among(scheme.tasks))
     interval: Interval = stratified_miettinen_nurminen(*four, level=1 - scheme.alpha)
     return Sensitivity(
         name=name,

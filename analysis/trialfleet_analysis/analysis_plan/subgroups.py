@@ -140,8 +140,9 @@ class Subgroups:
 def by_factor(contrast: Contrast, scheme: Scheme, counts: CellCounts) -> Corrected[Subgroups]:
     """Each factor that the plan froze, with Holm's correction over the factors' interaction tests."""
     a, b = scheme.pair(contrast)
-    shared, four = counts.shared(a, b), counts.arms(a, b)
+    shared = counts.tasks_of(scheme, contrast)
     names = [name for name, kept in zip(scheme.tasks, shared, strict=True) if kept]
+    four = counts.arms(a, b, shared)
     found = [
         _of_factor(
             factor,

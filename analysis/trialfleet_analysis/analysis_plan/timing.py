@@ -297,9 +297,10 @@ def times_to_pass(contrasts: Sequence[Contrast], scheme: Scheme, columns: Column
     time, known = _times(columns)
     found: list[TimeToPass] = []
     for one in contrasts:
+        mine = known & one.compared.mask_among(scheme.tasks)[columns.task]
         a, b = (columns.condition == side for side in scheme.pair(one))
-        both = np.intersect1d(columns.task[known & a], columns.task[known & b])
-        kept = known & (a | b) & np.isin(columns.task, both)
+        both = np.intersect1d(columns.task[mine & a], columns.task[mine & b])
+        kept = mine & (a | b) & np.isin(columns.task, both)
         if not kept.any():
             continue
         difference = restricted_time_to_pass_difference(

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding
-from trialfleet_analysis.analysis_plan.columns import FourCounts, counted
+from trialfleet_analysis.analysis_plan.columns import FourCounts, counted, trials_run
+from trialfleet_analysis.analysis_plan.contrast import pair_tasks
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.cells import cell_counts
 from trialfleet_analysis.ledger import Frame
-from trialfleet_analysis.rates import compared_tasks
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.looks import StopRule
@@ -24,8 +25,8 @@ from trialfleet_ledger.plurals import plural
 
 @dataclass(frozen=True, eq=False)
 class CampaignEvidence:
-    """One campaign. `label`: its name, unique among those that are combined. `tasks`: those that have
-    valid trials in both conditions, an entry of `four` each. `identities`: every trial's id with its agent's seed,
+    """One campaign. `label`: its name, unique among those that are combined. `tasks`: those that its
+    contrast is made of, an entry of `four` each. `identities`: every trial's id with its agent's seed,
     and the digests of bundles: what two campaigns that hold the same trial have in common. `anytime`: what its
     bets have won; None: it has a fixed end, and has reached it."""
 
@@ -60,25 +61,24 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
     else:
         _refuse_without_look(found.frame, where)
     cells = cell_counts(plan.cell_names, found.tasks, found.trials)
-    compared, _ = compared_tasks(found.tasks, cells)
-    scheme = scheme_of(found.frame, found.tasks, compared, monitored=False)
+    names = [row.task for row in found.tasks if row.use is Use.PRIMARY]
+    scheme = scheme_of(found.frame, found.tasks, names, monitored=False)
     columns = columns_of(found.trials, scheme)
     counts = counted(columns, scheme)
     a, b = scheme.pair(primary)
-    shared = counts.shared(a, b)
-    tasks = tuple(name for name, kept in zip(scheme.tasks, shared, strict=True) if kept)
+    compared = pair_tasks(scheme, columns, counts, a, b)
     sides = (primary.treatment, primary.control)
     return CampaignEvidence(
         label=plan.campaign,
         where=where,
         frame=found.frame,
         primary=primary,
-        tasks=tasks,
-        four=counts.arms(a, b),
-        lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared),
+        tasks=compared.tasks,
+        four=counts.arms(a, b, compared.mask_among(scheme.tasks)),
+        lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared.tasks),
         verified=found.verified,
         identities=_identities(found),
-        anytime=anytime_finding(scheme, columns),
+        anytime=anytime_finding(scheme, trials_run(columns, scheme)),
         tampered=found.tampered,
     )
 

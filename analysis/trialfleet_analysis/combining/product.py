@@ -27,7 +27,8 @@ from trialfleet_ledger.looks import Verdict
 class MultipliedCampaign:
     """One factor. `log_evidence`: ln E after `blocks`, its last look; `p_value`: the campaign's own, of its
     largest evidence; `difference`: over complete pairs, with its confidence sequence; `broken`: pairs of which a
-    trial has no verdict; `ended`: why it is over, None while it may go on."""
+    trial has no verdict; `side`: which its bets favour, 1 the treatment; `ended`: why it is over, None while it
+    may go on."""
 
     label: str
     where: str
@@ -40,6 +41,7 @@ class MultipliedCampaign:
     lost: int
     equal: int
     broken: int
+    side: int
     halted: tuple[str, ...]
     log_evidence: float
     p_value: float | None
@@ -99,8 +101,9 @@ def multiplied(
     """Every number, without its sentences. `campaigns`: by `labelled`; where alphas differ, the least holds."""
     factors = tuple(_factor(one, one.anytime) for one in campaigns if one.anytime is not None)
     alpha, total = min(one.primary.alpha for one in campaigns), math.fsum(one.log_evidence for one in factors)
-    side = _side(sum(one.won - one.lost for one in factors))
-    conflict = not side or any(one.log_evidence > 0 and _side(one.won - one.lost) != side for one in factors)
+    favoured = [one.side for one in factors if one.log_evidence > 0]
+    side = favoured[0] if favoured else 0
+    conflict = not side or any(one != side for one in favoured)
     return EvidenceProduct(
         schema_version=1,
         treatment=common_name([one.primary.treatment for one in campaigns], "treatment"),
@@ -129,12 +132,13 @@ def _factor(one: CampaignEvidence, found: AnytimeFinding) -> MultipliedCampaign:
         uid=one.plan.uid,
         treatment=one.primary.treatment,
         control=one.primary.control,
-        tasks=len(_tasks(one)),
+        tasks=len(found.tasks),
         blocks=last.blocks,
         won=last.won,
         lost=last.lost,
         equal=last.equal,
         broken=found.broken,
+        side=0 if last.margin is None else _side(last.margin),
         halted=found.halted,
         log_evidence=last.log_evidence,
         p_value=found.p_value,
@@ -153,5 +157,5 @@ def _decided(p: float, alpha: float, side: int, *, conflict: bool) -> Outcome:
     return "conflict" if conflict else "more" if side > 0 else "less"
 
 
-def _side(margin: int) -> int:
+def _side(margin: float) -> int:
     return (margin > 0) - (margin < 0)

@@ -62,9 +62,12 @@ def _cautions(found: EvidenceProduct) -> Iterator[str]:
 
 def _incomplete(one: MultipliedCampaign) -> Iterator[str]:
     lost = f"{plural(one.broken, 'pair')} lost a trial" if one.broken else ""
-    halted = f"{plural(len(one.halted), 'task')} was halted" if one.halted else ""
+    halted = f"{', '.join(one.halted)} halted" if one.halted else ""
     if why := " and ".join(said for said in (lost, halted) if said):
-        yield f"{one.label}: {why}; for effects that cancel over its tasks, the guarantee needs complete blocks."
+        yield (
+            f"{one.label}: {why}; its guarantee needs losses that, within a task and a condition, do not depend "
+            "on what the trial would have shown."
+        )
 
 
 def product_sections(found: EvidenceProduct) -> tuple[ReportSection, ...]:

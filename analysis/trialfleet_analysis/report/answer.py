@@ -9,7 +9,7 @@ from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.rates import ConditionResult
 from trialfleet_analysis.report.campaign_report import Outcome, Report
 from trialfleet_analysis.report.causes import forged_sentences
-from trialfleet_analysis.report.cost_sentence import spent
+from trialfleet_analysis.report.cost_sentence import spent, trials_taken
 from trialfleet_analysis.report.crashes import crash_sentences, find_halted_sides
 from trialfleet_analysis.report.declared_result import (
     ENOUGH,
@@ -30,7 +30,7 @@ from trialfleet_analysis.report.figures import (
     unsigned_points,
 )
 from trialfleet_analysis.report.halving_answer import halving_answer
-from trialfleet_analysis.report.trend_answer import trend_answer
+from trialfleet_analysis.report.trend_answer import name_thin_tasks, trend_answer
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
 from trialfleet_ledger.plurals import plural
 
@@ -57,9 +57,7 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         declared = "trend" if report.headline is None else f"contrast {report.headline.name}"
         return (f"The declared {declared} has no answer: its {are} ({names}).",)
     if report.analysis.trend is not None:
-        first, *rest = trend_answer(report.analysis.trend)
-        added = report.progress.extended_after_look and report.analysis.trend.test.p_value is not None
-        return (f"{first.removesuffix('.')} ({EXTENDED})." if added else first, *rest)
+        return trend_answer(report.analysis.trend, EXTENDED if report.progress.extended_after_look else None)
     result = declared_result(report)
     if result is None:
         return tuple(_conditions(report))
@@ -75,7 +73,7 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
         first = f"{first} ({'; '.join(clauses)})"
     fragile = "" if outcome == "undefined" else _fragile(result)
     after = halving_answer(report, report.analysis.halving) if report.analysis.halving else (_saved(result),)
-    return tuple(text for text in (f"{first}.{fragile}", second, *after) if text)
+    return tuple(text for text in (f"{first}.{_thin(result)}{fragile}", second, *after) if text)
 
 
 def _saved(result: DeclaredResult) -> str | None:
@@ -88,11 +86,12 @@ def _saved(result: DeclaredResult) -> str | None:
     why = _shortened(found)
     if why is None:
         return None
-    money, planned = found.cost_usd, found.planned_cost_usd
-    cost = f" and {quantity(money, 'usd')}" if money else ""
-    fixed = f" and {quantity(planned, 'usd')}" if money and planned else ""
-    taken, fixed_plan = plural(found.trials, "trial"), plural(found.planned_trials, "trial")
-    return f"{why}: this answer took {taken}{cost}; the fixed plan would have taken {fixed_plan}{fixed}."
+    taken, fixed_plan = found.trials, plural(found.planned_trials, "trial")
+    fixed = ""
+    if taken.cost_usd:
+        each = taken.cost_usd / (taken.trials - taken.unpriced)
+        fixed = f" and {quantity(each * found.planned_trials, 'usd')}"
+    return f"{why}: this answer took {trials_taken(taken)}; the fixed plan would have taken {fixed_plan}{fixed}."
 
 
 def _shortened(found: LooksFinding) -> str | None:
@@ -111,9 +110,8 @@ def _shortened(found: LooksFinding) -> str | None:
 def _bought(found: AnytimeFinding) -> str | None:
     if found.ended is None:
         return None
-    cost = f" and {quantity(found.cost_usd, 'usd')}" if found.cost_usd else ""
     after = plural(found.taken[-1].blocks, "block")
-    return f"Stopped for {found.ended} after {after}: this answer took {plural(found.trials, 'trial')}{cost}."
+    return f"Stopped for {found.ended} after {after}: this answer took {trials_taken(found.trials)}."
 
 
 def estimand(report: Report) -> str:
@@ -181,6 +179,23 @@ def _size(result: DeclaredResult, outcome: Outcome) -> str | None:
         f"{percent(contrast.treatment_rate)} against {percent(contrast.control_rate)}, a difference of "
         f"{points(difference.estimate)} ({interval}){tested}"
     )
+
+
+def _thin(result: DeclaredResult) -> str:
+    """Added to the decision: the tasks that losses took out, and the difference with them."""
+    thin, every = result.contrast.compared.thin, result.contrast.with_thin
+    if not thin:
+        return ""
+    left_out = f" {name_thin_tasks(thin)}"
+    if every is None or result.looks is not None or result.anytime is not None:
+        return f"{left_out}."
+    difference = every.these_tasks if result.estimand == "these_tasks" else every.tasks_like_these
+    if difference.estimate is None:
+        return f"{left_out}."
+    shown = point_limits(difference)
+    interval = f" ({level(difference.level)} interval {shown})" if shown else ""
+    them = "it" if len(thin) == 1 else "them"
+    return f"{left_out}; with {them} the difference is {points(difference.estimate)}{interval}."
 
 
 def _given_up(result: DeclaredResult) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.analyse import analyse
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, per_cell
+from trialfleet_analysis.analysis_plan.columns import TrialsRun, counted, per_cell
 from trialfleet_analysis.analysis_plan.cutoff import split
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.kept_answer import CampaignAnswer
@@ -36,14 +36,14 @@ from trialfleet_analysis.process import (
     uncaused_passes,
     verdict_counts,
 )
-from trialfleet_analysis.rates import bounds, cell_results, compared_tasks, condition_results
+from trialfleet_analysis.rates import bounds, cell_results, condition_results, list_left_out
 from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, RefusedBundle, Report
 from trialfleet_analysis.report.declared_result import decided
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.summary import summary
 from trialfleet_analysis.report.warnings import cautions
-from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts, truths
+from trialfleet_analysis.tables.columns import among, codes, integers, known, numbers, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.amendments import select_halted_cells
@@ -64,12 +64,21 @@ def assemble(
     frame, tasks, trials = campaign.frame, campaign.tasks, campaign.trials
     names, composed = frame.conditions, {name: frame.plan.conditions[name] for name in frame.conditions}
     cells = cell_results([(c.task, c.condition.name) for c in frame.plan.cells], tasks, trials)
-    compared, left_out = compared_tasks(tasks, cells)
-    scheme = scheme_of(frame, tasks, compared, monitored=campaign.monitored, cutoff=cutoff)
-    columns = columns_of(trials, scheme)
-    counts = counted(columns, scheme)
-    used = some(trials, truths(trials, "in_blocks") & among(trials, "task", compared))
+    primary = [row.task for row in tasks if row.use is Use.PRIMARY]
+    scheme = scheme_of(frame, tasks, primary, monitored=campaign.monitored, cutoff=cutoff)
+    every = columns_of(trials, scheme)
     lost = lost_attempts(campaign.attempts)
+    analysis = analyse(
+        scheme,
+        every,
+        lost_attempts=_lost_runs(names, lost, trials),
+        requested=requested,
+        ran=_ran(campaign),
+    )
+    compared = analysis.compared.mask_among(scheme.tasks)
+    columns = every.of_tasks(compared)
+    counts = counted(columns, scheme)
+    used = some(trials, truths(trials, "in_blocks") & among(trials, "task", analysis.compared.tasks))
     bare = Report(
         dry_run=frame.plan.dry_run,
         schema_version=2,
@@ -83,16 +92,10 @@ def assemble(
         cautions=(),
         decision=None,
         summary=(),
-        analysis=analyse(
-            scheme,
-            columns,
-            lost_attempts=_lost_runs(names, lost, trials),
-            requested=requested,
-            everything=_all_primary(campaign) if left_out else None,
-        ),
+        analysis=analysis,
         tasks=tasks,
-        compared=compared,
-        left_out=left_out,
+        compared=analysis.compared.tasks,
+        left_out=list_left_out(analysis.compared, cells),
         conditions=condition_results(
             scheme,
             counts,
@@ -139,11 +142,11 @@ def worded(bare: Report) -> Report:
     )
 
 
-def _all_primary(campaign: CampaignTables) -> tuple[Scheme, Columns]:
-    """Of the primary tasks, compared or not."""
-    names = [row.task for row in campaign.tasks if row.use is Use.PRIMARY]
-    scheme = scheme_of(campaign.frame, campaign.tasks, names, monitored=campaign.monitored)
-    return scheme, columns_of(campaign.trials, scheme)
+def _ran(campaign: CampaignTables) -> TrialsRun:
+    """Halted tasks and conditions too; not the tasks that are reported apart."""
+    own = [task.order.id for task in campaign.frame.plan.tasks if task.primary]
+    used = some(campaign.trials, among(campaign.trials, "task", own))
+    return TrialsRun(integers(used, "block"), numbers(used, "cost_usd"), len(own))
 
 
 def _lost_runs(names: Sequence[str], lost: Sequence[AttemptLoss], trials: pa.Table) -> list[int]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.halving import HalvingFinding
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import p_value, percent, quantity
+from trialfleet_analysis.report.cost_sentence import trials_taken
+from trialfleet_analysis.report.figures import p_value, percent
 from trialfleet_analysis.statistics.estimates import rejects
 from trialfleet_ledger.plurals import plural
 
@@ -21,12 +22,11 @@ def halving_answer(report: Report, found: HalvingFinding) -> Iterator[str]:
         yield _chosen(chosen, found.each)
     rates = {one.condition: percent(one.rate) for one in found.counts}
     names = " and ".join(f"{name} ({rates[name]})" for name in found.left_out)
-    cost = f" and {quantity(found.cost_usd, 'usd')}" if found.cost_usd else ""
     yield (
         f"Halved as declared: {names} were left out after block {found.after} of {found.planned_blocks} and are "
         f"not tested; those left are tested at {found.each:g}, a quarter of {found.alpha:g}. "
         f"{'So far this took' if report.analysis.monitored else 'This answer took'} "
-        f"{plural(found.trials, 'trial')}{cost}; four treatments to the end take "
+        f"{trials_taken(found.trials)}; four treatments to the end take "
         f"{plural(found.planned_trials, 'trial')}."
     )
 

@@ -244,6 +244,13 @@ def _tasks(report: Report) -> Iterator[str]:
             yield f"Task {row.task} is halted in all conditions and left out: {row.reason}"
     yield from _dropped(report)
     yield from _halved(report)
+    for one in report.conditions:
+        if 0 < one.tasks < len(report.compared):
+            gone = plural(len(report.compared) - one.tasks, "task")
+            yield (
+                f"Condition {one.condition} has no valid trial of {gone}: its rate is over the "
+                f"other {one.tasks}, and does not compare with rates over all of them."
+            )
     for left in report.left_out:
         yield f"Task {left.task} is left out of every condition’s mean: {left.reason}."
     for name in dict.fromkeys(one.treatment for one in report.analysis.contrasts if one.role == "ceiling"):

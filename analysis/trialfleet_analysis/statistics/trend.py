@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from trialfleet_analysis.statistics.estimates import (
 
 __all__ = ["DoseSlope", "TrendTest", "dose_slope", "stratified_trend"]
 
+_FINENESS = 100
 SEPARATED = "passes are at the end of what the totals allow: no finite slope is the likeliest"
 NO_TREND = "no informative stratum: in each, fewer than two doses have trials, every trial passed, or none did"
 
@@ -52,6 +53,7 @@ def stratified_trend(
     doses: Sequence[int],
     *,
     midp: bool = True,
+    weights: Literal["mh", "equal"] = "mh",
 ) -> TrendTest:
     """Exact conditional trend test, counts of shape (T, J): one stratum (task) a row, one dose a column.
 
@@ -59,7 +61,11 @@ def stratified_trend(
     the probabilities of the coefficients of z^m in Π_j Σ_k C(n_j, k) z^k q^(d_j k); strata are convolved.
     Two-sided, central: 2 min(P(W < w), P(W > w)) + P(W = w) for `midp`, else 2 min(P(W ≤ w), P(W ≥ w)), at most
     1. Source: Cochran 1954; Armitage 1955; Mantel 1963, made exact. With doses 0, 1 it is `stratified_exact` with
-    `weights` "mh". Only the distances between doses matter.
+    the same `weights`. Only the distances between doses matter.
+
+    `weights` "equal": W = Σ_t Σ_j (d_j − d̄) / n_tj x_tj, which is the slope of the mean rates but for a
+    constant, in whole numbers of two digits or more; the direction is that slope's. Every stratum needs trials
+    at every dose. With as many trials in all cells it is the same test.
 
     `attainable_p`: the least p that the margins allow; without an informative stratum p is 1, and the reason says
     so. Raises `ValueError` for counts that cannot be, and for doses that are not ascending whole numbers.
@@ -74,16 +80,19 @@ def stratified_trend(
         raise ValueError(f"expected counts of shape (T, J) and J doses, two or more; got {x.shape}, {dose.shape}")
     if dose.dtype.kind not in "iu" or (np.diff(dose) <= 0).any():
         raise ValueError("doses are whole numbers in ascending order")
-    method = "stratified_trend" + (", mid-p" if midp else "")
-    statistic = float((x @ dose).sum())
-    told = _telling(x, n)
-    mean, variance = _moments(x, n, dose)
+    if weights == "equal" and not n.all():
+        raise ValueError("equal weights need trials at every dose of every stratum")
+    method, told = "stratified_trend" + (", mid-p" if midp else ""), _telling(x, n)
+    each = _steps(n, dose) if weights == "equal" else np.broadcast_to(dose, n.shape)
+    statistic, (mean, variance) = float((x * each).sum()), _moments(x, n, each)
     if not told.any():
         return TrendTest(1.0, statistic, method, "two-sided", 1.0, 0, NO_TREND, mean, variance)
-    steps = (dose - dose[0]) // int(np.gcd.reduce(np.diff(dose)))
-    low, chances = _distribution(x[told].sum(axis=1), n[told], steps)
-    at = int((x[told] @ steps).sum()) - low
+    steps = each - each.min(axis=1, keepdims=True)
+    steps = steps // max(1, int(np.gcd.reduce(steps, axis=None)))
+    low, chances = _distribution(x[told].sum(axis=1), n[told], steps[told])
+    at = int((x[told] * steps[told]).sum()) - low
     possible = np.flatnonzero(chances)
+    moved = statistic - mean if weights == "mh" else _mean_slope(x, n, dose)
     return TrendTest(
         _central(chances, at, midp=midp),
         statistic,
@@ -94,8 +103,23 @@ def stratified_trend(
         None,
         mean,
         variance,
-        int(np.sign(round(statistic - mean, 9))),
+        int(np.sign(round(moved, 9))),
     )
+
+
+def _steps(n: Integers, dose: Integers) -> Integers:
+    """(d_j − d̄) / n_tj in whole numbers: exact where cells have as many trials, else the largest is at least
+    `_FINENESS`."""
+    centred = dose * dose.size - dose.sum()
+    if not n.size or np.ptp(n) == 0:
+        return np.broadcast_to(centred // int(np.gcd.reduce(centred)), n.shape)
+    each = centred / n
+    return np.asarray(np.rint(each * (_FINENESS / np.abs(each).max())), dtype=np.int64)
+
+
+def _mean_slope(x: Integers, n: Integers, dose: Integers) -> float:
+    """The slope of the doses' mean rates, but for a factor above 0."""
+    return float((dose - dose.mean()) @ (x / n).mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -134,9 +158,9 @@ def dose_slope(
     reach = float(doses[-1] - doses[0])
     told = _telling(x, n)
     if test.n_informative == 0 or not reach:
-        return _no_slope(test.reason or NO_TREND, level)
+        return no_slope(test.reason or NO_TREND, level)
     if _at_an_end(x[told], n[told], np.asarray(doses)):
-        return _no_slope(SEPARATED, level)
+        return no_slope(SEPARATED, level)
     slope, se = _fitted(x[told], n[told], (np.asarray(doses) - doses[0]) / reach)
     z = normal_quantile(level)
     low, high = slope - z * se, slope + z * se
@@ -146,7 +170,8 @@ def dose_slope(
     return DoseSlope(slope / reach, se / reach, low / reach, high / reach, odds, level)
 
 
-def _no_slope(reason: str, level: float) -> DoseSlope:
+def no_slope(reason: str, level: float) -> DoseSlope:
+    """Undefined, with the reason."""
     odds = Interval(None, None, None, level, 0, "logistic regression", "these_tasks", reason)
     return DoseSlope(None, None, None, None, odds, level, reason)
 
@@ -185,18 +210,18 @@ def _fitted(x: Integers, n: Integers, dose: Floats) -> tuple[float, float]:
     return float(found.params[-1]), float(found.bse[-1])
 
 
-def _moments(x: Integers, n: Integers, dose: Integers) -> tuple[float, float]:
+def _moments(x: Integers, n: Integers, steps: Integers) -> tuple[float, float]:
     total, passed = n.sum(axis=1), x.sum(axis=1)
-    first, second = n @ dose, n @ dose**2
+    first, second = (n * steps).sum(axis=1), (n * steps**2).sum(axis=1)
     mean = passed * first / np.maximum(total, 1)
     spread = total * second - first**2
-    variance = passed * (total - passed) * spread / np.maximum(total**2 * (total - 1), 1)
+    variance = passed * (total - passed) * spread / np.maximum(total.astype(float) ** 2 * (total - 1), 1)
     return float(mean.sum()), float(variance.sum())
 
 
 def _distribution(passed: Integers, n: Integers, steps: Integers) -> tuple[int, Floats]:
     """Of the sum over strata: the least sum kept, and the probabilities from it on."""
-    strata = [_stratum(int(m), row, steps) for m, row in zip(passed, n, strict=True)]
+    strata = [_stratum(int(m), row, each) for m, row, each in zip(passed, n, steps, strict=True)]
     return sum(low for low, _ in strata), convolved([chances for _, chances in strata])
 
 

@@ -131,7 +131,8 @@ def is_sound(frame: Frame, tasks: Sequence[TaskRow], trials: pa.Table, attempts:
 
 
 def _in_blocks(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:
-    return (numbers(trials, "block") < blocks_of(frame, trials)) & ~_of_halted(frame, trials)
+    counted = frame.blocks_counted(blocks_of(frame, trials))
+    return (numbers(trials, "block") < counted) & ~_of_halted(frame, trials)
 
 
 def _of_halted(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:

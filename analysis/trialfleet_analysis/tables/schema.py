@@ -86,7 +86,8 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column(
         "in_blocks",
         CLAIM,
-        "whether it is in the complete blocks and its condition is not halted: rates use these alone",
+        "whether it is in the complete blocks, up to a look that ended the campaign, and its condition is not "
+        "halted: rates use these alone",
     ),
     Column("use", WORD, "what the task is used for: primary; no_oracle and halted are reported apart"),
     Column("covered", CLAIM, "whether a context node below the root covers the task's anchor", "", "not known"),

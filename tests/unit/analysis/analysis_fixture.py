@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from trialfleet_analysis.analysis_plan.analyse import Analysis, Method, Repeats
+from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.analysis_plan.composition import Composition, DeliveryChange
 from trialfleet_analysis.analysis_plan.contrast import (
     BlockCompanion,
@@ -67,7 +68,7 @@ def _contrast(draw: random.Random, treatment: str, control: str, role: str, task
         treatment=treatment,
         control=control,
         role="primary" if role == "primary" else "secondary",
-        tasks=len(tasks),
+        compared=ComparedTasks(tuple(tasks)),
         treatment_rate=draw.random(),
         control_rate=draw.random(),
         composition=Composition(
@@ -116,6 +117,7 @@ def made_analysis(
     return Analysis(
         declared=frozen,
         monitored=False,
+        compared=ComparedTasks(tuple(tasks)),
         contrasts=contrasts,
         families=(Family("beside the primary", "holm", 0.05, 7, ("one",)),) if contrasts else (),
         equivalence=tuple(

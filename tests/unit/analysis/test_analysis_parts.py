@@ -215,23 +215,25 @@ def test_a_task_lost_in_one_arm_still_counts_against_robustness() -> None:
     """Three tasks are compared; a fourth lost all of the control's trials, and could undo the difference."""
     passed = split([6, 6, 6, 0], [2, 2, 2, 0], reps=8)
     passed[3, 1] = NAN
-    whole, columns = scheme(4, reps=8), laid_out(passed)
     compared = analyse(scheme(3, reps=8), laid_out(passed[:3]))
     assert compared.robustness[0].robust
-    found = analyse(scheme(3, reps=8), laid_out(passed[:3]), everything=(whole, columns))
+    found = analyse(scheme(4, reps=8), laid_out(passed))
     assert not found.robustness[0].robust
     assert found.robustness[0].missing_control == 8
-    assert found.contrasts == compared.contrasts
+    assert (found.compared.tasks, found.compared.empty) == (compared.compared.tasks, ("task-3",))
+    assert found.contrasts[0].these_tasks == compared.contrasts[0].these_tasks
 
 
 def test_as_measured_is_the_contrast_itself() -> None:
-    """A third condition lost all of a task that both arms measured: the contrast leaves it out, and so does the
-    line that repeats its decision; the bounds hold it."""
+    """A third condition lost all of a task that both arms measured: it takes nothing out of the contrast, nor of
+    the line that repeats its decision."""
     names = ("intent_layer", "none", "placebo")
     passed = np.concatenate([split([8, 7, 6, 8], [2, 2, 1, 1], reps=10), np.ones((4, 1, 10))], axis=1)
     passed[3, 2] = NAN
-    everything = scheme(4, names, reps=10), laid_out(passed)
-    found = analyse(scheme(3, names, reps=10), laid_out(passed[:3]), everything=everything)
+    found = analyse(scheme(4, names, reps=10), laid_out(passed))
+    alone = analyse(scheme(4, names[:2], reps=10), laid_out(passed[:, :2]))
+    assert found.contrasts[0].these_tasks == alone.contrasts[0].these_tasks
+    assert found.compared.tasks == ("task-0", "task-1", "task-2", "task-3")
     on_these, like_these = (one.scenarios for one in found.robustness)
     headline = found.contrasts[0]
     assert (on_these[0].name, on_these[0].p_value) == ("as_measured", headline.these_tasks.test.p_value)

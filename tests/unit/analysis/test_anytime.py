@@ -173,10 +173,10 @@ def decision(number: int, stage: tuple[StageCounts, ...], result: AnytimeResult)
 
 
 def test_a_look_counts_pairs_and_keeps_the_best_p() -> None:
-    first = counts((1, 1, 0, 1), (1, 1, 1, 1), (1, 1, 0, 0), (0, 1, 0, 1))
+    first = counts((1, 1, 0, 1), (1, 1, 1, 1), (0, 1, 0, 1), (0, 1, 0, 1))
     result = look_result(BETTING, 4, [], first)
     assert isinstance(result, AnytimeResult)
-    assert (result.won, result.lost, result.equal, result.broken) == (1, 0, 2, 1)
+    assert (result.won, result.lost, result.equal, result.broken) == (1, 0, 3, 0)
     stake = Fraction(60, 109)  # 2 · .3 / 1.09
     assert math.exp(result.log_evidence) == pytest.approx(float(rational_evidence(1, 0, stake)), rel=1e-12)
     taken = [decision(1, first, result)]
@@ -191,6 +191,21 @@ def test_a_look_counts_pairs_and_keeps_the_best_p() -> None:
     assert isinstance(later, AnytimeResult)
     assert later.log_evidence < result.log_evidence
     assert later.p_value == result.p_value
+
+
+def test_a_block_with_a_lost_trial_waits_until_tasks_can_weigh_alike() -> None:
+    """One of four pairs is broken: blocks stay open until the fifth, and are settled together."""
+    broken, whole = counts((1, 1, 0, 1), (1, 1, 1, 1), (1, 1, 0, 0), (0, 1, 0, 1)), counts(*[(1, 1, 0, 1)] * 4)
+    taken: list[Decision] = []
+    for number in range(1, 6):
+        stage = broken if number == 1 else whole
+        result = look_result(BETTING, 25, taken, stage)
+        assert isinstance(result, AnytimeResult)
+        taken.append(decision(number, stage, result))
+        open_blocks, settled = (0, 19) if number == 5 else (number, 0)
+        assert (result.open_blocks, result.won + result.lost + result.equal) == (open_blocks, settled)
+        assert (result.p_value < 1, result.broken) == (number == 5, 1)
+    assert look_result(BETTING, 1, [], broken).p_value == 1  # nor at the planned end: a task has no pair
 
 
 def test_harm() -> None:

@@ -90,7 +90,7 @@ def test_contrasts_are_the_documents(written: dict[str, list[list[str]]], docume
             f"{one['treatment']} − {one['control']}",
             one["role"],
             name.replace("_", " "),
-            str(one["tasks"]),
+            str(len(one["compared"]["tasks"])),
             f"{100 * one['treatment_rate']:.1f}%",
             f"{100 * one['control_rate']:.1f}%",
             signed(gap["estimate"]),

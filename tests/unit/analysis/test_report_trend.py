@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -54,17 +58,37 @@ def reported(
     return ledgers.read(ledgers.write(folder, frozen, fate))
 
 
+def rational_p() -> float:
+    """Of T1 with one trial lost: every split of each task's passes, weighed by (d − 1) / n in sixtieths."""
+    n = [[5, 5, 5], [5, 5, 5], [5, 5, 5], [5, 5, 4]]
+    sums: dict[int, Fraction] = {0: Fraction(1)}
+    for x, of in zip(T1, n, strict=True):
+        splits = [s for s in product(*(range(most + 1) for most in of)) if sum(s) == sum(x)]
+        ways = [math.prod(comb(most, some) for most, some in zip(of, s, strict=True)) for s in splits]
+        after: dict[int, Fraction] = {}
+        for (s, way), (before, chance) in product(zip(splits, ways, strict=True), sums.items()):
+            at = before + s[2] * (100 // of[2]) - s[0] * (100 // of[0])
+            after[at] = after.get(at, Fraction(0)) + chance * Fraction(way, sum(ways))
+        sums = after
+    seen = sum(x[2] * (100 // of[2]) - x[0] * (100 // of[0]) for x, of in zip(T1, n, strict=True))
+    above = sum((chance for at, chance in sums.items() if at > seen), Fraction(0))
+    return float(2 * above + sums[seen])
+
+
 def test_the_reference(tmp_path: Path) -> None:
     report = reported(tmp_path, T1, lost=LOST)
     found = report.analysis.trend
     assert found is not None
-    assert (found.test.statistic, found.test.mean) == (43, pytest.approx(34.5))
-    assert found.test.p_value == pytest.approx(0.001903963, abs=1e-9)
+    assert found.per_dose == pytest.approx((0.85 - 0.4) / 2)
+    assert found.test.p_value == pytest.approx(rational_p(), abs=1e-12)
+    assert (
+        rational_p() < 0.001903963
+    )  # by the trials of each task; the lost trial failed where the rate is highest
     assert (found.slope.slope, found.slope.se) == pytest.approx((1.379801046, 0.468561481), abs=1e-6)
     assert report.decision == "more"
     assert report.answer == (
         "On these 4 tasks, the pass rate rose with the dose (0, 1, 2): 40.0% (none) → 55.0% (preamble_300) → "
-        "85.0% (preamble_700), p = 0.0019, exact trend test.",
+        "85.0% (preamble_700), p = 0.0012, exact trend test.",
         "From the lowest dose to the highest the odds of passing changed 15.79-fold (95% interval 2.52 to 99.12, "
         "logistic regression).",
     )
@@ -79,9 +103,11 @@ def test_the_sentence_follows_the_direction_of_the_test(tmp_path: Path) -> None:
 
 
 def test_distances_between_doses_count(tmp_path: Path) -> None:
-    report = reported(tmp_path, T1, lost=LOST, doses=(0, 1, 3))
+    report = reported(tmp_path, T1, doses=(0, 1, 3))
     assert report.analysis.trend is not None
-    assert report.analysis.trend.test.p_value == pytest.approx(0.001547041, abs=1e-9)
+    of_five = [[5] * 3] * 4
+    assert report.analysis.trend.test.p_value == stratified_trend(T1, of_five, (0, 1, 3)).p_value
+    assert report.analysis.trend.test.p_value != stratified_trend(T1, of_five, (0, 1, 2)).p_value
 
 
 def test_no_trend_has_no_direction(tmp_path: Path) -> None:
@@ -110,7 +136,7 @@ def test_without_a_trial_there_is_no_answer(tmp_path: Path) -> None:
     report = reported(tmp_path, T1, over=0)
     assert (report.decision, report.answer[0]) == (
         "undefined",
-        "The declared trend has no answer yet: no task has valid trials at two doses.",
+        "The declared trend has no answer yet: fewer than two doses have a valid trial.",
     )
 
 
@@ -119,7 +145,7 @@ def test_before_the_end_the_p_is_said_not_to_be_valid(tmp_path: Path) -> None:
     assert "not valid under monitoring, exact trend test" in " ".join(report.answer)
     assert report.analysis.trend is not None
     x = [[min(passed, 3) for passed in row] for row in T1]
-    assert report.analysis.trend.test == stratified_trend(x, [[3] * 3] * 4, [0, 1, 2])
+    assert report.analysis.trend.test == stratified_trend(x, [[3] * 3] * 4, [0, 1, 2], weights="equal")
 
 
 def test_contrasts_of_single_doses_are_corrected(tmp_path: Path) -> None:

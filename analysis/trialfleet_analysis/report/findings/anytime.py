@@ -53,11 +53,16 @@ def _bets(found: AnytimeFinding) -> str:
 def _left_out(report: Report, found: AnytimeFinding) -> str:
     """What limits the guarantee, or is in no pair."""
     said = ["Effects that cancel over the tasks do not reject too often either."]
-    if found.broken or found.halted:
-        lost = f"{plural(found.broken, 'pair')} lost a trial" if found.broken else ""
-        halted = f"{plural(len(found.halted), 'task')} was halted" if found.halted else ""
-        why = " and ".join(text for text in (lost, halted) if text)
-        said = [f"For effects that cancel over the tasks the same holds only with complete blocks, and {why}."]
+    if found.broken:
+        said.append(
+            f"{plural(found.broken, 'pair')} lost a trial: blocks are then settled together, with stakes by which "
+            "every task weighs the same. This needs losses that, within a task and a condition, do not depend on "
+            "what the trial would have shown."
+        )
+    if found.open_blocks:
+        said.append(f"The last {plural(found.open_blocks, 'block')} will be settled together with later ones.")
+    if gone := (*found.left, *found.halted):
+        said.append(f"Not bet on any more, since they were halted or lost: {', '.join(gone)}.")
     after = report.progress.after_decision
     if found.ended and after:
         said.append(f"{plural(after, 'trial')} of later blocks ended after the decision, and are in no pair.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_analysis.analysis_plan.trend import TrendDose, TrendFinding
+from trialfleet_analysis.analysis_plan.trend import TrendDose, TrendFinding, TrendLossName
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, bare_p, decimals, limits, percent
+from trialfleet_analysis.report.figures import NOTHING, bare_p, bare_points, decimals, limits, percent
 from trialfleet_analysis.report.findings.tables import (
     ReportSection,
     ReportTable,
@@ -54,16 +54,36 @@ def trend(report: Report) -> ReportSection:
     return section(
         "trend",
         "Trend",
-        "The declared test: do passes rise or fall with the dose, within tasks? W is the sum of each pass's dose; "
-        "its distribution given each task's trials and passes is exact. The slope, by logistic regression with an "
-        "effect of every task, says how steep. Contrasts of single doses are corrected in their family.",
+        "The declared test: does the mean of the tasks' pass rates rise or fall with the dose? W weighs every "
+        "task alike, whatever it lost; its distribution given each task's trials and passes is exact. A task "
+        "without a valid trial at one of the doses is in none of these numbers. The slope, by logistic regression "
+        "with an effect of every task, says how steep. Contrasts of single doses are corrected in their family.",
         table(
             "The test of the trend",
             _facts(found),
             text("Fact", lambda row: row[0]),
             number("Value", lambda row: row[1]),
         ),
+        table(
+            "The trend on first runs",
+            found.scenarios,
+            text("If…", lambda one: SCENARIOS[one.name]),
+            number("p", lambda one: bare_p(one.p_value)),
+            text("Decision", lambda one: DECISIONS[one.decision]),
+            lead="Losses while the agent ran are informative, and a retry does not undo that: so the test is "
+            "repeated on first runs, with the lost ones resolved in either direction.",
+        ),
     )
+
+
+DECISIONS = {1: "rises with the dose", -1: "falls with the dose", 0: "no trend found"}
+SCENARIOS: dict[TrendLossName, str] = {
+    "as_measured": "as measured, retries counted",
+    "complete_case": "lost runs left out",
+    "lost_as_failed": "lost runs failed",
+    "worst": "lost runs passed at low doses alone",
+    "best": "lost runs passed at high doses alone",
+}
 
 
 def _facts(found: TrendFinding) -> Sequence[tuple[str, Value]]:
@@ -77,9 +97,8 @@ def _facts(found: TrendFinding) -> Sequence[tuple[str, Value]]:
     )
     return (
         ("p, exact, mid-p", p_of(test)),
-        ("W", Value(f"{test.statistic:,.0f}" if test.statistic is not None else NOTHING)),
-        ("W expected without a trend", Value(decimals(test.mean, 1))),
-        ("Standard deviations above that", Value(z)),
+        ("Slope of the mean rates, points per unit of dose", Value(bare_points(found.per_dose))),
+        ("Standard deviations of W above its mean", Value(z)),
         ("Least p that the totals allow", Value(bare_p(test.attainable_p))),
         ("Informative tasks", Value(f"{test.n_informative or 0:,} of {found.tasks:,}")),
         ("Slope, logits per unit of dose", per_dose),

@@ -12,9 +12,11 @@ from trialfleet_analysis.statistics.sequential.betting import (
     confidence_sequence,
     log_evidence,
     log_evidence_at,
+    mean_margin,
     planned_stake,
 )
 from trialfleet_analysis.statistics.sequential.betting_power import BettingPower, betting_power
+from trialfleet_analysis.statistics.sequential.betting_stages import BettingStages, betting_stages
 from trialfleet_analysis.statistics.sequential.design import FEWEST_TASKS, SequentialDesign, Spending, spent
 from trialfleet_analysis.statistics.sequential.exact import SequentialLook, monitor, sequential_p
 from trialfleet_analysis.statistics.sequential.futility import (
@@ -40,6 +42,7 @@ __all__ = [
     "FEWEST_TASKS",
     "Bets",
     "BettingPower",
+    "BettingStages",
     "Futility",
     "Pairs",
     "Revision",
@@ -51,6 +54,7 @@ __all__ = [
     "anytime_p",
     "at_all_looks",
     "betting_power",
+    "betting_stages",
     "conditional_power",
     "confidence_sequence",
     "crossing_probabilities",
@@ -59,6 +63,7 @@ __all__ = [
     "futility_power",
     "log_evidence",
     "log_evidence_at",
+    "mean_margin",
     "monitor",
     "normal_bounds",
     "planned_stake",

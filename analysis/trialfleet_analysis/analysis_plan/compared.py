@@ -1,0 +1,68 @@
+"""What a comparison of conditions is made of: contrast, bets, trend and the tables of rates read it here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trialfleet_analysis.statistics.estimates import Integers
+from trialfleet_analysis.tables.columns import Bools
+
+LEAST, LEAST_SHARE = 3, 0.2  # valid trials of a cell, and of those that ran, below which losses make it thin
+
+
+@dataclass(frozen=True)
+class ComparedTasks:
+    """The tasks of a comparison, by name: `tasks`, over which it is made, each weighing the same; `thin`: left out
+    in all of its conditions, since losses left one of these too few valid trials; `empty`: without any under one
+    of them. No other condition bears on it."""
+
+    tasks: tuple[str, ...]
+    thin: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+
+    def restrict_to(self, names: Collection[str]) -> ComparedTasks:
+        """Without the tasks that are not among the `names`: losses have left these thin."""
+        gone = tuple(task for task in self.tasks if task not in names)
+        kept = tuple(task for task in self.tasks if task in names)
+        return ComparedTasks(kept, (*self.thin, *gone), self.empty)
+
+    def mask_among(self, names: Sequence[str]) -> Bools:
+        """Which of the `names` it is made of."""
+        return mask_of(self.tasks, names)
+
+
+def mask_of(some: Collection[str], names: Sequence[str]) -> Bools:
+    chosen = frozenset(some)
+    return np.array([name in chosen for name in names], dtype=np.bool_)
+
+
+def compare_tasks(
+    names: Sequence[str], valid: Integers, trials: Integers, *, keep_thin: bool = False
+) -> ComparedTasks:
+    """Of the conditions that are compared, shape (tasks, conditions) each: valid trials, and all that ended.
+
+    A cell is thin by losses alone: it would have `LEAST` valid trials, and `LEAST_SHARE` of those that ran,
+    without them. Where every task is, or with `keep_thin`, none leaves. None of this depends on results.
+
+    >>> found = compare_tasks(["a", "b", "c"], np.array([[5, 5], [2, 5], [0, 5]]), np.full((3, 2), 5))
+    >>> found.tasks, found.thin, found.empty
+    (('a',), ('b',), ('c',))
+    """
+    some = np.asarray((valid > 0).all(axis=1), dtype=np.bool_)
+    thin = np.asarray(some & is_thin(valid, trials).any(axis=1), dtype=np.bool_)
+    if keep_thin or np.array_equal(thin, some):
+        thin = np.zeros_like(some)
+
+    def named(which: Bools) -> tuple[str, ...]:
+        return tuple(name for name, chosen in zip(names, which, strict=True) if chosen)
+
+    return ComparedTasks(named(some & ~thin), named(thin), named(~some))
+
+
+def is_thin(valid: Integers, trials: Integers) -> Bools:
+    """Which cells losses made thin."""
+    wanted = np.maximum(LEAST, LEAST_SHARE * trials)
+    return np.asarray((trials >= wanted) & (valid < wanted), dtype=np.bool_)

@@ -1,0 +1,143 @@
+"""Campaigns drawn at random up to their sentences: unequal losses, arms, doses, looks, bets. No store, no
+process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tests.unit.analysis.columns_fixture import laid_out, scheme
+from tests.unit.analysis.report_fixture import made
+from trialfleet_analysis.analysis_plan.analyse import analyse
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, per_cell, trials_run
+from trialfleet_analysis.monitoring import look_result
+from trialfleet_analysis.rates import Bounded, condition_results
+from trialfleet_analysis.report.assemble import worded
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.statistics.estimates import Floats
+from trialfleet_analysis.tables.rows import TaskRow, Use
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
+from trialfleet_ledger.trend import TrendPrimary
+
+KINDS = ("fixed", "fixed", "looks", "bets", "trend")
+LOSS = (0.0, 0.0, 0.0, 0.1, 0.32, 0.68, 1.0)
+NAMES = ("intent_layer", "none", "placebo", "flat_llm")
+
+
+@dataclass(frozen=True)
+class DrawnCampaign:
+    """`columns`: in its blocks in use; `ran`: how many trials these are, over all tasks and conditions."""
+
+    kind: str
+    scheme: Scheme
+    columns: Columns
+    report: Report
+
+    @property
+    def ran(self) -> int:
+        return int(self.columns.task.size)
+
+
+def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
+    """Of 2 to `largest` tasks and 3 to 2 × `largest` reps. Same seed, same campaign."""
+    draw, rng = random.Random(seed), np.random.default_rng(seed)
+    kind = KINDS[seed % len(KINDS)]
+    tasks, reps = draw.randint(2, largest), draw.randint(3, 2 * largest)
+    names = NAMES[: draw.choice((2, 3)) if kind != "trend" else draw.choice((3, 4))]
+    passed = _outcomes(rng, draw, tasks, len(names), reps)
+    fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
+    decisions = _decisions(fixed, passed) if kind in ("looks", "bets") else ()
+    end = stopped(decisions)
+    columns = laid_out(passed[:, :, : end.blocks if end else reps], measures=_costs(passed, end))
+    fixed = replace(fixed, decisions=decisions)
+    return DrawnCampaign(kind, fixed, columns, report_of(fixed, columns))
+
+
+def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random.Random) -> Scheme:
+    if kind == "trend":
+        doses = tuple(sorted(draw.sample(range(9), len(names))))
+        bare = scheme(tasks, names, reps=reps, declared=False)
+        return replace(bare, trend=TrendPrimary(trend=tuple(names), doses=doses))
+    stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
+    primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop)
+    return scheme(tasks, names, reps=reps, primary=primary)
+
+
+def _outcomes(rng: np.random.Generator, draw: random.Random, tasks: int, arms: int, reps: int) -> Floats:
+    """Shape (tasks, arms, reps); NaN: lost. Effects of either sign, on every task or one by one."""
+    rates = rng.beta(0.8, 0.8, (tasks, 1)) + draw.choice((0.0, 0.5)) * rng.normal(size=(tasks, arms))
+    rates = rates + draw.choice((0.0, 0.0, 0.4, -0.4)) * np.linspace(1, 0, arms)
+    passed = (rng.random((tasks, arms, reps)) < np.clip(rates, 0, 1)[:, :, None]).astype(np.float64)
+    loss = rng.choice(LOSS, (tasks, arms)) * draw.choice((0, 1, 1))
+    passed[rng.random(passed.shape) < loss[:, :, None]] = np.nan
+    return passed
+
+
+def _costs(passed: Floats, end: Decision | None) -> dict[str, Floats]:
+    used = passed[:, :, : end.blocks] if end else passed
+    return {"cost_usd": np.where(np.isfinite(used), 0.5, np.nan)}
+
+
+def _decisions(fixed: Scheme, passed: Floats) -> tuple[Decision, ...]:
+    primary, reps = fixed.declared, passed.shape[2]
+    assert primary is not None
+    assert primary.stop is not None
+    taken: list[Decision] = []
+    first = 0
+    for block in primary.stop.blocks(reps):
+        stage = tuple(_counted(fixed.tasks[n], passed[n, :2, first:block]) for n in range(len(fixed.tasks)))
+        result = look_result(primary, reps, taken, stage)
+        number = len(taken) + 1
+        taken.append(
+            Decision(
+                number=number,
+                at=1.0,
+                epoch=1,
+                blocks=block,
+                stage=stage,
+                outcomes="0" * 64,
+                amendments=0,
+                result=result,
+            )
+        )
+        first = block
+        if taken[-1].stops:
+            break
+    return tuple(taken)
+
+
+def _counted(task: str, arms: Floats) -> StageCounts:
+    treated, control = ((int(np.nansum(arm)), int(np.isfinite(arm).sum())) for arm in arms)
+    return StageCounts(
+        task=task,
+        treatment_passed=treated[0],
+        treatment_valid=treated[1],
+        control_passed=control[0],
+        control_valid=control[1],
+    )
+
+
+_BLANK = made(1, 2)
+
+
+def report_of(fixed: Scheme, columns: Columns) -> Report:
+    """As `assemble` makes it of a campaign's tables, without what belongs to a store."""
+    analysis = analyse(fixed, columns, ran=trials_run(columns, fixed))
+    shown = columns.of_tasks(analysis.compared.mask_among(fixed.tasks))
+    bounded = dict.fromkeys(fixed.conditions, Bounded(0, None, None))
+    bare = replace(
+        _BLANK,
+        analysis=analysis,
+        tasks=tuple(TaskRow(task, Use.PRIMARY, None, True, "failing_test") for task in fixed.tasks),
+        compared=analysis.compared.tasks,
+        left_out=(),
+        conditions=condition_results(fixed, counted(shown, fixed), per_cell(shown, fixed, ~shown.valid), bounded),
+        cells=(),
+        quarantined=(),
+        loss_rates=(),
+    )
+    return worded(bare)

@@ -1,0 +1,103 @@
+"""Whether a report's sentences contradict its own data: what a reader could check with the page in hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.support.random_campaigns import DrawnCampaign
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures import percent
+
+NUMBER = r"[+−-]?[\d.]+"
+SIZE = re.compile(
+    rf"(?P<a>{NUMBER})% against (?P<b>{NUMBER})%, a difference of (?P<d>{NUMBER}) points "
+    rf"\((?:\d+% interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})|no interval)"
+)
+
+
+def contradictions(found: DrawnCampaign) -> list[str]:
+    """Each with the sentences; empty: none."""
+    report = found.report
+    every = [*_trend(report)] if report.analysis.trend is not None else [*_contrast(report)]
+    every += [*_counts(found)]
+    return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
+
+
+def _value(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def _contrast(report: Report) -> Iterator[str]:
+    contrast, text = report.headline, " ".join(report.answer)
+    size = SIZE.search(text)
+    if contrast is None or size is None:
+        if report.decision not in ("undefined", None):
+            yield "a decision without its size"
+        return
+    difference, shown = _value(size["d"]), {one.condition: one.these_tasks.estimate for one in report.conditions}
+    for side, name in (("a", contrast.treatment), ("b", contrast.control)):
+        if f"{size[side]}%" != percent(shown[name]):
+            yield f"the rate of {name} in the table is {percent(shown[name])}"
+    yield from _direction(report, difference)
+    if size["low"] is not None:
+        yield from _interval(report, difference, _value(size["low"]), _value(size["high"]))
+
+
+def _direction(report: Report, difference: float) -> Iterator[str]:
+    assert report.headline is not None
+    of_test = report.headline.these_tasks.test.direction
+    sign = {"more": 1, "less": -1}.get(report.decision or "", 0)
+    if sign and (sign * difference <= 0 or sign * of_test <= 0):
+        yield "direction in words, of the difference and of the test differ"
+    words = {"more": "more often", "less": "less often", "conflict": "no direction can be stated"}
+    if report.decision in words and words[report.decision] not in report.answer[0]:
+        yield "the decision is not said"
+
+
+def _interval(report: Report, difference: float, low: float, high: float) -> Iterator[str]:
+    if not low - 0.11 <= difference <= high + 0.11:
+        yield "the interval excludes its own estimate"
+    said = any("interval" in caution and "test" in caution for caution in report.cautions)
+    outside = low > 0 or high < 0
+    if outside != (report.decision in ("more", "less", "conflict")) and not said and low * high:
+        yield "the interval and the decision part, and no caution says so"
+
+
+def _trend(report: Report) -> Iterator[str]:
+    trend = report.analysis.trend
+    assert trend is not None
+    text, shown = " ".join(report.answer), {one.condition: one.these_tasks.estimate for one in report.conditions}
+    printed = re.findall(rf"({NUMBER})% \((\w+)\)", text)
+    for rate, name in printed:
+        if f"{rate}%" != percent(shown[name]):
+            yield f"the rate of {name} in the table is {percent(shown[name])}"
+    rates = [_value(rate) for rate, _ in printed]
+    sign = {"more": 1, "less": -1}.get(report.decision or "", 0)
+    if sign and sign * (trend.per_dose or 0) <= 0:
+        yield "direction in words is not that of the printed rates' slope"
+    steps = [sign * (b - a) for a, b in pairwise(rates)]
+    if sign and min(steps, default=0) < 0 and "not steadily" not in text:
+        yield "the rates do not move steadily"
+    changed = re.search(rf"odds of passing changed ({NUMBER})-fold", text)
+    if changed and sign * (_value(changed[1]) - 1) < 0:
+        yield "the odds move the other way"
+
+
+def _counts(found: DrawnCampaign) -> Iterator[str]:
+    report, text = found.report, " ".join(found.report.answer)
+    compared = report.analysis.compared
+    every = (*compared.tasks, *compared.thin, *compared.empty)
+    if sorted(every) != sorted(found.scheme.tasks):
+        yield "compared tasks, thin and empty ones are not all tasks"
+    named = re.search(r"[Oo]n th(?:is|ese) (\d+) task", text)
+    if named and int(named[1]) != len(report.compared):
+        yield f"the tables hold {len(report.compared)} tasks"
+    if named and int(named[1]) == 0:
+        yield "an answer on no task"
+    took = re.search(r"this answer took (\d+) trial", text)
+    if took and int(took[1]) != found.ran:
+        yield f"{found.ran} trials were run"
+    if report.decision != "undefined" and any(task not in text for task in compared.thin):
+        yield "a task that was left out by losses is not named"
