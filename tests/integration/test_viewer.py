@@ -176,9 +176,9 @@ def test_a_store_without_permission_is_named_with_the_way_out() -> None:
     name = f"viewer-{secrets.token_hex(6)}"
     env = {**os.environ, "AWS_ENDPOINT_URL": os.environ["S3_ENDPOINT"], "AWS_SECRET_ACCESS_KEY": "not-shown"}
     with bucket(name), viewing(f"s3://{name}/runs/demo", env=env) as running:
-        for path, expected in (("/", 500), ("/trials", 500), ("/live.json", 500), (f"/trial/{'a' * 26}", 200)):
+        for path in ("/", "/trials", "/live.json", f"/trial/{'a' * 26}"):
             status, _, body = running.get(path)
-            assert (status, b"not-shown" in body) == (expected, False), path
+            assert (status, b"not-shown" in body) == (500, False), path
             assert os.environ["AWS_ACCESS_KEY_ID"].encode() in body
             assert b"way out: fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy" in body
         assert running.get("/nothing")[0] == 404
@@ -296,7 +296,8 @@ def test_a_campaign_is_waited_for_and_watched(window: Browser, tmp_path: Path) -
                 write_trial(store, frozen, trial, fate(trial))
         window.wait_for("document.getElementById('counts').textContent === '30 of 60 trials'")
         window.wait_for("!document.getElementById('newer').hidden")
-        assert not (root / "preamble-vs-pull" / "looks").exists(), "a count is no look"
+        looks = [*(root / "preamble-vs-pull" / "looks").iterdir()]
+        assert 1 <= len(looks) <= 2, "the verdicts of the newest trials are seen; counts alone are no look"
         window.run("document.querySelector('#newer a').click()")
         window.wait_for("document.querySelector('.chip.interim')")
         window.wait_for("document.querySelector('td.cell a') && location.pathname === '/'")

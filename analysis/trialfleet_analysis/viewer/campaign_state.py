@@ -142,7 +142,7 @@ class WatchedCampaign:
         long a page stays open. Raises as `state`; without a plan that can be read there is nothing to look at."""
         counts, plan = self.counts(), self._kept_plan()
         seen = None if plan is None else counts.terminal // len(plan.cell_names)
-        if plan is None or seen == self._looked_at:
+        if plan is None or not counts.terminal or seen == self._looked_at:
             return
         self._looked_at = seen
         ended = [entry.key.rpartition("/")[2].removesuffix(".json") for entry in counts.outcomes]
