@@ -28,6 +28,9 @@ ARGUMENTS = (
 )
 
 
+PATIENCE_MS = 150_000
+
+
 @dataclass(frozen=True)
 class Browser:
     """One window. `address`: of its session."""
@@ -119,7 +122,14 @@ def browser(home: Path) -> Generator[Browser]:
         try:
             address = f"http://127.0.0.1:{_port(driver)}/session"
             options = {"args": [*ARGUMENTS, f"--user-data-dir={home / 'profile'}"], "binary": "/usr/bin/chromium"}
-            wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+            wanted: dict[str, Any] = {
+                "goog:chromeOptions": options,
+                "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            }
+            wanted["timeouts"] = {
+                "pageLoad": PATIENCE_MS,
+                "script": PATIENCE_MS,
+            }  # its own are too short under load
             session = post(address, {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
             try:
                 window = Browser(f"{address}/{session}")
