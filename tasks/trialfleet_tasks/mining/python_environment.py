@@ -74,8 +74,9 @@ class PythonEnvironments:
         )
 
     def find_versions(self) -> Mapping[str, str]:
-        """Of the interpreters."""
-        return {one.minor: one.version for one in reversed(list(interpreters(tuple(RELEASED))))}
+        """Of the interpreters, the first of each minor version."""
+        first = {minor: next(interpreters((minor,)), None) for minor in RELEASED}
+        return {minor: one.version for minor, one in first.items() if one is not None}
 
     def _locked(self, project: PythonProject, declared: Sequence[str], python: str, before: date) -> str:
         refusals: list[OperatorError] = []
