@@ -169,7 +169,7 @@ def test_a_server_that_somebody_stops_is_replaced(
 ) -> None:
     assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
     launcher.close()
-    monkeypatch.setattr(processes, "ANSWER_S", 2.0)
+    monkeypatch.setattr(processes, "ANSWER_S", 8.0)
     running = launcher.start(Path("sleep"), tmp_path / "log")
     os.kill(server_of(running), signal.SIGSTOP)
     assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
@@ -182,7 +182,7 @@ def test_a_backend_outlives_its_fork_server(tmp_path: Path, monkeypatch: pytest.
     backend = ProcessBackend(slots=2, work=tmp_path)
     order = Order(AttemptId("a-trial", 1), b"{}")
     backend.launch(order)
-    (server,) = (child for child in psutil.Process().children() if child.children())
+    (server,) = (child for child in psutil.Process().children() if sleeping in child.cmdline())
     (running,) = server.children()
     server.kill()
     psutil.wait_procs([running], timeout=60)

@@ -9,8 +9,7 @@ import numpy as np
 
 from trialfleet_analysis.statistics.estimates import Integers
 from trialfleet_analysis.tables.columns import Bools
-
-LEAST, LEAST_SHARE = 3, 0.2  # valid trials of a cell, and of those that ran, below which losses make it thin
+from trialfleet_ledger.compared_tasks import LEAST, LEAST_SHARE
 
 
 @dataclass(frozen=True)

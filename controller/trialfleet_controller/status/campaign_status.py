@@ -24,6 +24,7 @@ from trialfleet_controller.status.outcomes import (
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_cost, ends_at, in_force, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
+from trialfleet_ledger.compared_tasks import select_compared
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
@@ -198,8 +199,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     losses: Counter[LossClass] = Counter()
     for outcome in outcomes:
         _count(conditions[outcome["trial"]["condition"]], outcome, losses)
-    primary = {task.order.id for task in plan.tasks if task.primary}
-    _rate(conditions, primary, [o for o in outcomes if o["trial"]["block"] < complete and _cell(o) not in halted])
+    _rate(conditions, plan, [o for o in outcomes if o["trial"]["block"] < complete and _cell(o) not in halted])
     status = CampaignStatus(
         campaign=campaign,
         dry_run=plan.dry_run,
@@ -316,25 +316,35 @@ def _ended(outcome: dict[str, Any]) -> Ended:
     return trial["task"], trial["condition"], trial["block"], outcome["abandoned"]
 
 
-def _rate(conditions: dict[str, ConditionStatus], primary: set[str], outcomes: list[dict[str, Any]]) -> None:
-    """Set the rates as the report computes them: the mean of a condition's cells over the `primary` tasks that
-    were measured in every condition which measured anything. `outcomes`: of complete blocks."""
+def _rate(conditions: dict[str, ConditionStatus], plan: Plan, outcomes: list[dict[str, Any]]) -> None:
+    """Set the rates as the report computes them: the mean of a condition's cells over the tasks of the declared
+    contrast, else over those that all conditions share which measured anything. `outcomes`: of complete blocks."""
+    primary = [task.order.id for task in plan.tasks if task.primary]
     passed: Counter[CellName] = Counter()
     measured: Counter[CellName] = Counter()
+    ran = Counter(map(_cell, outcomes))
     for outcome in outcomes:
         cell = _cell(outcome)
         if outcome["scored"] is not None and cell[0] in primary:
             measured[cell] += 1
             passed[cell] += outcome["scored"]["verdict"] == "passed"
     alive = {condition for _, condition in measured}
-    compared = [task for task in primary if all(measured[task, name] for name in alive)]
-    for name in alive if compared else ():
+    declared = plan.primary
+    pair = {declared.treatment, declared.control} if declared else alive
+    compared = select_compared(
+        primary,
+        pair if pair <= alive else alive,
+        lambda task, name: measured[task, name],
+        lambda task, name: ran[task, name],
+        keep_thin=declared is not None and declared.stop is not None,
+    )
+    for name in alive:
         condition = conditions[name]
-        condition.interim_passed = sum(passed[task, name] for task in compared)
-        condition.interim_measured = sum(measured[task, name] for task in compared)
-        condition.interim_rate = sum(passed[task, name] / measured[task, name] for task in compared) / len(
-            compared
-        )
+        rates = [passed[task, name] / measured[task, name] for task in compared if measured[task, name]]
+        if rates:
+            condition.interim_passed = sum(passed[task, name] for task in compared)
+            condition.interim_measured = sum(measured[task, name] for task in compared)
+            condition.interim_rate = sum(rates) / len(rates)
 
 
 def _begun(store: Store, campaign: str, of: Set[str]) -> dict[tuple[str, int], set[str]]:
