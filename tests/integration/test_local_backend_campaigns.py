@@ -360,7 +360,7 @@ def test_an_edited_end_is_named(site: Site) -> None:
     end.write_bytes(end.read_bytes().replace(b"disk is full", b"disk is fine", 1))
     told: list[str] = []
     backend = ProcessBackend(slots=1, runner=fake_argv(f"pass,log={site.log}"))
-    assert drive(site.root, plan, backend, tell=told.append) is Ending.HALTED
+    assert drive(site.root, plan, backend, tell=told.append) is Ending.INCOMPLETE
     assert f"attempts/{trial.id}/1/end.json was changed after it was written" in told
     assert site.outcomes(plan) == []
     assert site.executions() == 0
