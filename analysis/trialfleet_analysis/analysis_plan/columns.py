@@ -173,7 +173,7 @@ class TrialsTaken:
 
 @dataclass(frozen=True, eq=False)
 class TrialsRun:
-    """All trials with an outcome that were run for the answer, of whichever task or condition, whatever became of
+    """All trials with an outcome that were run for the answer, of every task and condition, with every end of
     them: shape (n,) each. `cost_usd`: NaN where none is known. `tasks`: how many were planned."""
 
     block: Integers

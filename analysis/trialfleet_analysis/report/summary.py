@@ -151,7 +151,7 @@ def _detectable(result: DeclaredResult) -> SummaryEntry | None:
 
 
 def _of_plan(result: DeclaredResult) -> SummaryEntry:
-    """Of a campaign with looks, whatever it took."""
+    """Of a campaign with looks."""
     found = result.planned
     if found is None:
         return SummaryEntry(NOTHING, "these tasks' rates leave no room for the effect")

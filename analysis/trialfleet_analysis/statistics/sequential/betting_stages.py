@@ -1,4 +1,4 @@
-"""Which blocks are settled together, so that bets weigh every task alike whatever is lost.
+"""Which blocks are settled together, so that bets weigh every task alike also with losses.
 
 In a stage with n_t complete pairs of task t, λ c / n_t is bet on a pair of t. Given which pairs are complete,
 the mean of the wealth is Π_t (1 + (λ c / n_t) δ_t)^n_t, and Σ n_t ln(1 + (λ c / n_t) δ_t) ≤ λ c Σ δ_t, which is
