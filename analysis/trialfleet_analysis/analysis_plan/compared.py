@@ -9,7 +9,7 @@ import numpy as np
 
 from trialfleet_analysis.statistics.estimates import Integers
 from trialfleet_analysis.tables.columns import Bools
-from trialfleet_ledger.compared_tasks import LEAST, LEAST_SHARE
+from trialfleet_ledger import compared_tasks
 
 
 @dataclass(frozen=True)
@@ -43,25 +43,20 @@ def compare_tasks(
 ) -> ComparedTasks:
     """Of the conditions that are compared, shape (tasks, conditions) each: valid trials, and all that ended.
 
-    A cell is thin by losses alone: it would have `LEAST` valid trials, and `LEAST_SHARE` of those that ran,
-    without them. Where every task is, or with `keep_thin`, none leaves. None of this depends on results.
+    The rule is the ledger's (`compared_tasks`). None of this depends on results.
 
     >>> found = compare_tasks(["a", "b", "c"], np.array([[5, 5], [2, 5], [0, 5]]), np.full((3, 2), 5))
     >>> found.tasks, found.thin, found.empty
     (('a',), ('b',), ('c',))
     """
-    some = np.asarray((valid > 0).all(axis=1), dtype=np.bool_)
-    thin = np.asarray(some & is_thin(valid, trials).any(axis=1), dtype=np.bool_)
-    if keep_thin or np.array_equal(thin, some):
-        thin = np.zeros_like(some)
-
-    def named(which: Bools) -> tuple[str, ...]:
-        return tuple(name for name, chosen in zip(names, which, strict=True) if chosen)
-
-    return ComparedTasks(named(some & ~thin), named(thin), named(~some))
-
-
-def is_thin(valid: Integers, trials: Integers) -> Bools:
-    """Which cells losses made thin."""
-    wanted = np.maximum(LEAST, LEAST_SHARE * trials)
-    return np.asarray((trials >= wanted) & (valid < wanted), dtype=np.bool_)
+    row = {name: at for at, name in enumerate(names)}
+    kept = compared_tasks.select_compared(
+        names,
+        range(valid.shape[1]),
+        lambda task, condition: int(valid[row[task], condition]),
+        lambda task, condition: int(trials[row[task], condition]),
+        keep_thin=keep_thin,
+    )
+    empty = tuple(name for name in names if not valid[row[name]].all())
+    chosen = frozenset((*kept, *empty))
+    return ComparedTasks(tuple(kept), tuple(name for name in names if name not in chosen), empty)

@@ -19,7 +19,7 @@ from trialfleet_analysis.analysis_plan.columns import (
     per_cell,
     rates,
 )
-from trialfleet_analysis.analysis_plan.compared import is_thin
+from trialfleet_analysis.analysis_plan.compared import compare_tasks
 from trialfleet_analysis.analysis_plan.contrast import Contrast, pair_tasks, plain_test, side
 from trialfleet_analysis.analysis_plan.looked_robustness import (
     GOES_ON,
@@ -177,8 +177,8 @@ def _without_thin(counts: Arms[Integers], six: SixCounts) -> Arms[Integers]:
     """As the contrast: without the tasks that are thin as long as the other lost trials stay missing."""
     valid = np.column_stack([counts.trials_a, counts.trials_b])
     ended = np.column_stack([six[1] + six[2], six[4] + six[5]])
-    some, thin = (valid > 0).all(axis=1), is_thin(valid, ended).any(axis=1)
-    kept = some & ~thin if (some & ~thin).any() else some
+    tasks = [str(task) for task in range(len(valid))]
+    kept = compare_tasks(tasks, valid, ended).mask_among(tasks)
     return Arms(*(each[kept] for each in counts))
 
 
