@@ -58,6 +58,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if (path := config.getoption("costs")) is not None:
         config.pluginmanager.register(CostPlugin(path))
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            config.pluginmanager.register(FailurePlugin())
+
+
+class FailurePlugin:
+    """Says at once which test has failed: a run of many pools that is cut short has no summary."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome not in ("failed", "rerun"):
+            return
+        crash = getattr(report.longrepr, "reprcrash", None)
+        why = crash.message.partition("\n")[0] if crash else report.longreprtext.rstrip().rpartition("\n")[2]
+        at = f"{report.when}, {report.duration:.0f} s"
+        print(f"\n{report.outcome}: {report.nodeid} ({at}): {why}", file=sys.stderr, flush=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
