@@ -174,7 +174,7 @@ def _size(result: DeclaredResult, outcome: Outcome) -> str | None:
         decides = result.equivalence.interval
         interval = f"{level(decides.level)} interval {point_limits(decides)}"
     monitored = ", not valid under monitoring" if result.monitored else ""
-    tested = "" if p is None else f", {p_value(p)}{monitored}"
+    tested = "" if p is None else f", {p_value(p, result.declared.alpha)}{monitored}"
     return (
         f"{percent(contrast.treatment_rate)} against {percent(contrast.control_rate)}, a difference of "
         f"{points(difference.estimate)} ({interval}){tested}"

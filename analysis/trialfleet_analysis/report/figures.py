@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import 
 
 NOTHING = "–"
 MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
+LEVELS = (0.001, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.2)  # of significance, as people declare them
 DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
 
@@ -92,15 +93,28 @@ def limit_points(limit: float) -> str:
     return signed(100 * limit, digits)
 
 
-def p_value(p: float | None) -> str:
-    """Two figures, and never 0.
+def p_value(p: float | None, alpha: float = 0.05) -> str:
+    """Two figures, and never 0; more where these would hide on which side of a level p lies: of the declared one,
+    or of one that is common.
 
     >>> p_value(0.0432), p_value(0.00002), p_value(0.1234), p_value(1.0), p_value(None)
     ('p = 0.043', 'p < 0.0001', 'p = 0.12', 'p = 1', 'p undefined')
+    >>> p_value(0.1004), p_value(0.05), p_value(0.049996)
+    ('p = 0.1004', 'p = 0.05', 'p = 0.049996')
+    >>> p_value(0.0301, alpha=0.03)
+    'p = 0.0301'
     """
     if p is None:
         return "p undefined"
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+    texts = (f"{p:.{digits}g}" for digits in range(2, 17))
+    shown = next((one for one in texts if _sides(float(one), alpha) == _sides(p, alpha)), repr(p))
+    return "p < 0.0001" if p < 0.0001 else f"p = {shown}"
+
+
+def _sides(p: float, alpha: float) -> tuple[int, int]:
+    """How many levels p lies above, and how many it reaches."""
+    levels = (*LEVELS, alpha)
+    return sum(p > one for one in levels), sum(p >= one for one in levels)
 
 
 def bare_p(p: float | None) -> str:

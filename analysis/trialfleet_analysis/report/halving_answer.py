@@ -37,7 +37,7 @@ def _chosen(contrast: Contrast, alpha: float) -> str:
         return f"{name}, chosen of the three others, has no answer: {test.reason}."
     size = (
         f"{percent(contrast.treatment_rate)} against {percent(contrast.control_rate)} under {contrast.control}, "
-        f"{p_value(test.p_value)}"
+        f"{p_value(test.p_value, alpha)}"
     )
     if not rejects(test.p_value, alpha):
         return f"No difference was shown for {name}, chosen of the three others: {size}."

@@ -14,6 +14,7 @@ MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
 
 
 NAMED = 8  # tasks that a sentence names
+WIDEST = 100  # times an interval's lower limit: an estimate between limits farther apart says nothing
 
 
 def name_thin_tasks(thin: Sequence[str]) -> str:
@@ -42,7 +43,7 @@ def trend_answer(found: TrendFinding, caveat: str | None = None) -> tuple[str, .
         return (f"The declared trend has no answer yet: {found.test.reason}.", *_without_data(found))
     rates = " → ".join(f"{percent(one.rate)} ({one.condition})" for one in found.doses if one.rate is not None)
     monitored = ", not valid under monitoring" if found.monitored else ""
-    size = f"{rates}, {p_value(found.test.p_value)}{monitored}, exact trend test"
+    size = f"{rates}, {p_value(found.test.p_value, found.alpha)}{monitored}, exact trend test"
     first, beside = _decision(found, outcome), _beside(found)
     note = f" ({caveat})" if caveat else ""
     if outcome in MOVED or outcome == "conflict":
@@ -94,4 +95,10 @@ def times_of_odds(odds: Interval) -> str:
     return (
         f"{decimals(odds.estimate)}-fold ({level(odds.level)} interval {decimals(odds.low)} to "
         f"{decimals(odds.high)}, logistic regression)"
+        + (": the data do not say by how much" if _is_vague(odds) else "")
     )
+
+
+def _is_vague(odds: Interval) -> bool:
+    """Whether an odds ratio's limits lie so far apart that its estimate says nothing."""
+    return odds.low is None or odds.high is None or odds.high > WIDEST * odds.low

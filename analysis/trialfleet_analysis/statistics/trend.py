@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -206,7 +207,9 @@ def _fitted(x: Integers, n: Integers, dose: Floats) -> tuple[float, float]:
     design = np.column_stack([effects, np.tile(dose, strata)])
     kept = n.ravel() > 0
     outcomes = np.column_stack([x.ravel(), (n - x).ravel()])[kept]
-    found: Any = cast("Any", sm.GLM(outcomes, design[kept], family=sm.families.Binomial())).fit()
+    with warnings.catch_warnings():  # of a fit that repeats its outcomes, as one task under two doses has
+        warnings.simplefilter("ignore")
+        found: Any = cast("Any", sm.GLM(outcomes, design[kept], family=sm.families.Binomial())).fit()
     return float(found.params[-1]), float(found.bse[-1])
 
 

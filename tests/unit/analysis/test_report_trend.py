@@ -20,7 +20,9 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.report.trend_answer import times_of_odds
 from trialfleet_analysis.source import CampaignSource
+from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.statistics.trend import stratified_trend
 from trialfleet_ledger.conditions import Condition, ConditionDoses, InlineDoses
 from trialfleet_ledger.errors import OperatorError
@@ -130,6 +132,14 @@ def test_passes_at_the_end_of_what_is_possible_have_no_slope(tmp_path: Path) -> 
     assert (report.decision, found.slope.slope, found.slope.odds_ratio.high) == ("more", None, None)
     assert len(report.answer) == 1
     assert "no finite slope" in to_markdown(report)
+
+
+def test_an_odds_ratio_between_limits_far_apart_says_that_it_says_nothing() -> None:
+    said = times_of_odds(Interval(2120.4, 0.74, 6_036_116.0, 0.95, 40, "logistic regression"))
+    assert said == (
+        "2,120.40-fold (95% interval 0.74 to 6,036,116.00, logistic regression): the data do not say by how much"
+    )
+    assert "by how much" not in times_of_odds(Interval(3.2, 1.1, 9.3, 0.95, 40, "logistic regression"))
 
 
 def test_without_a_trial_there_is_no_answer(tmp_path: Path) -> None:

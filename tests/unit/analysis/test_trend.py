@@ -146,6 +146,12 @@ def test_a_slope_without_a_finite_value_says_why(passes: list[list[int]], reason
     assert reason in (found.reason or "")
 
 
+@pytest.mark.filterwarnings("error")
+def test_one_task_under_two_doses_has_its_own_odds_ratio_and_no_warning() -> None:
+    found = dose_slope([[1, 3]], [[5, 5]], [0, 1])
+    assert found.odds_ratio.estimate == pytest.approx((3 / 2) / (1 / 4))
+
+
 def test_opposite_ends_in_two_strata_have_a_slope() -> None:
     found = dose_slope([[0, 0, 5], [5, 0, 0]], [[5, 5, 5]] * 2, [0, 1, 2])
     assert found.slope == pytest.approx(0, abs=1e-6)
