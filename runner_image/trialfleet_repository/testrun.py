@@ -232,7 +232,8 @@ def run_tests(
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
     guard = (_guard(scratch / "guard", guarded, seen[workspace], sandbox),) if guarded else ()
-    plugin = _plugin(suite, scratch / "settings", sandbox)
+    own = format_named(suite.results).plugin
+    plugin = _plugin(own.files, scratch / "settings", sandbox)
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     wanted = suite.call.selected(tests, workspace)
     if not wanted:
@@ -248,8 +249,7 @@ def run_tests(
         workspace=seen[workspace],
         seed=seed,
     )
-    folder = plugin[0].target if plugin else ""
-    words, env = load_plugin(format_named(suite.results).plugin, folder, words, env)
+    words, env = load_plugin(own, "".join(each.target for each in plugin), words, env)
     job = Job(
         argv=(*wrapper(seen[home]), *suite.call.there(words)),
         env=env,
@@ -265,12 +265,17 @@ def run_tests(
         followed=followed,
     )
     ended = sandbox.run(job)
-    listing = format_named(suite.results).listing
-    if suite.listed and listing and ended.cause == "itself":
-        lists = suite.call.there(("sh", "-c", listing, "list", *wanted))
-        sandbox.run(replace(job, argv=lists, stdout=record / "listed", stderr=record / "listed"))
+    _list_tests(suite, wanted, job, ended, sandbox)
     files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
     return _read_run(ended, files, suite.results)
+
+
+def _list_tests(suite: Suite, wanted: Sequence[str], job: Job, ended: Exit, sandbox: Sandbox) -> None:
+    """Have the runner's tool write which tests there are, after a run of them, if the suite asks for it."""
+    listing = format_named(suite.results).listing
+    if listing and suite.listed and ended.cause == "itself":
+        argv, log = suite.call.there(("sh", "-c", listing, "list", *wanted)), job.stdout.with_name("listed")
+        sandbox.run(replace(job, argv=argv, stdout=log, stderr=log))
 
 
 def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
@@ -299,9 +304,8 @@ def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbo
     return placed(sandbox, folder, _GUARD_INSIDE)
 
 
-def _plugin(suite: Suite, folder: Path, sandbox: Sandbox) -> tuple[Mount, ...]:
-    """A folder with the files that take the project's settings back, if the format's runner has any."""
-    files = format_named(suite.results).plugin.files
+def _plugin(files: Mapping[str, Path], folder: Path, sandbox: Sandbox) -> tuple[Mount, ...]:
+    """A folder with the files that take the project's settings back, if there are any."""
     if not files:
         return ()
     remove(folder)
