@@ -41,7 +41,8 @@ _NEUTRAL = (
     "-Dgroups=",
     "-DexcludedGroups=",
 )
-_MAVEN = ("mvn", "-B", "-ntp", "-fae", *_UNCHECKED, *_NEUTRAL, "test")
+_LOADED = "-Dmaven.ext.class.path={environment}/maven"
+_MAVEN = ("mvn", "-B", "-ntp", "-fae", _LOADED, *_UNCHECKED, *_NEUTRAL, "test")
 # Builds are short: without the second compiler a small project's tests take half the core seconds (6.3, 3.2).
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 GRADLE_FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
@@ -83,7 +84,6 @@ def _maven(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         drop=("m2/**/_remote.repositories",),
         variables={
             "MAVEN_OPTS": f"{_SHORT_LIVED} -Duser.home={{home}} -Dmaven.repo.local={{home}}/.m2/repository"
-            " -Dmaven.ext.class.path={environment}/maven"
         },
         links={"m2": "{home}/.m2/repository"},
         test_command=(*_MAVEN, "-o", "-Dtest={tests}", *_NONE_ELSEWHERE),
