@@ -23,7 +23,7 @@ def no_unit(_: str) -> str | None:
     return None
 
 
-def unit_is_file(path: str) -> str:
+def name_unit_by_file(path: str) -> str:
     """Of runners whose results name the file of a test."""
     return path
 

@@ -10,7 +10,7 @@ from trialfleet_repository import testrun
 from trialfleet_repository.passed_runs import agrees
 from trialfleet_repository.results.junit import JunitCase, collection_failures
 from trialfleet_repository.testrun import TestRun
-from trialfleet_tasks.validate.left_out import DIFFERS, LATE, NAMES_A_PLACE, UNTOLD, reason_left_out
+from trialfleet_tasks.validate.left_out import DIFFERS, LATE, NAMES_A_PLACE, UNTOLD, explain_left_out
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
 
 _ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
@@ -192,7 +192,7 @@ def in_time(found: DiscoveredTests, late: Collection[str]) -> DiscoveredTests:
     """Without the fail-to-pass tests that are out of time before the fix."""
     fail = tuple(test for test in found.fail_to_pass if test not in late)
     if fail or not late:
-        return found.without(fail, LATE)
+        return found.keep_failing(fail, LATE)
     return DiscoveredTests((), (), found.warnings, late_problems(late)[:1])
 
 
@@ -219,7 +219,7 @@ class DiscoveredTests:
     problems: tuple[Problem, ...] = field(default=())
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def without(self, fail: Iterable[str], why: str) -> DiscoveredTests:
+    def keep_failing(self, fail: Iterable[str], why: str) -> DiscoveredTests:
         """With these fail-to-pass tests alone; the others are left out for this reason."""
         kept = tuple(fail)
         lost = dict.fromkeys((test for test in self.fail_to_pass if test not in kept), why)
@@ -238,7 +238,7 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
     keep = tuple(i for i in after if after[i] == "passed" and before.get(i) == "passed")
     left = dict.fromkeys(bound, NAMES_A_PLACE)
     left |= {
-        i: reason_left_out(before.get(i), after.get(i)) for i in {**after, **before} if i not in {*fail, *keep}
+        i: explain_left_out(before.get(i), after.get(i)) for i in {**after, **before} if i not in {*fail, *keep}
     }
     local = tuple(f"{i}: excluded, because it names a path of this machine" for i in bound)
     warnings = local + tuple(
@@ -283,7 +283,7 @@ def told(found: DiscoveredTests, untold: Mapping[str, str]) -> DiscoveredTests:
     """Without the fail-to-pass tests that use a name which no prompt tells. `untold`: test -> that name."""
     fail = tuple(test for test in found.fail_to_pass if test not in untold)
     if fail or not found.fail_to_pass:
-        return found.without(fail, UNTOLD)
+        return found.keep_failing(fail, UNTOLD)
     test, name = next(iter(untold.items()))
     problem = Problem(kind=ProblemKind.NAMES_WHAT_ONLY_THE_FIX_ADDS, message=f"{test} uses {name}")
     return DiscoveredTests((), (), found.warnings, (problem,))

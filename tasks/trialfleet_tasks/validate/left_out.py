@@ -27,10 +27,10 @@ _BEFORE: Mapping[str, str] = {
 }
 
 
-def reason_left_out(before: str | None, after: str | None) -> str:
+def explain_left_out(before: str | None, after: str | None) -> str:
     """Of a test that counts neither as fail-to-pass nor as pass-to-pass, by its outcomes; None: it has none.
 
-    >>> reason_left_out("passed", None), reason_left_out(None, "passed"), reason_left_out("failed", "skipped")
+    >>> explain_left_out("passed", None), explain_left_out(None, "passed"), explain_left_out("failed", "skipped")
     ('has no result at the fix', 'has no result before the fix', 'skipped')
     """
     if after is None:
@@ -40,7 +40,7 @@ def reason_left_out(before: str | None, after: str | None) -> str:
     return "has no result before the fix" if before is None else _BEFORE.get(before, DIFFERS)
 
 
-def lacking_modules(run: TestRun, files: Sequence[str]) -> dict[str, str]:
+def find_lacking_modules(run: TestRun, files: Sequence[str]) -> dict[str, str]:
     """At the fixed tree: id of a test that is skipped for want of a module, or path of a file of which no test has
     a result -> why."""
     lacking = ((case, module) for case in run.cases or () if (module := _module_of(case)) is not None)

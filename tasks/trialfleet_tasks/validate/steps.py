@@ -34,7 +34,7 @@ from trialfleet_tasks.validate.judge import (
     told,
     words,
 )
-from trialfleet_tasks.validate.left_out import count_left_out, describe_left_out, lacking_modules
+from trialfleet_tasks.validate.left_out import count_left_out, describe_left_out, find_lacking_modules
 from trialfleet_tasks.validate.must_fail import PassControl, make_control
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.own_release import own_release
@@ -209,7 +209,7 @@ class ValidationSteps:
                 return DiscoveredTests((), (), problems=(problem,))
         before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
         found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
-        found = replace(found, left_out={**found.left_out, **lacking_modules(runs["fixed"], modules)})
+        found = replace(found, left_out={**found.left_out, **find_lacking_modules(runs["fixed"], modules)})
         found = in_time(found, out_of_time(runs["pre_fix"], found.fail_to_pass))
         found = replace(found, warnings=(*found.warnings, *describe_settings(runs["fixed"])))
         return told(found, self.untold(found.fail_to_pass)) if self.untold else found

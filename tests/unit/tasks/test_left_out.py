@@ -16,7 +16,7 @@ from trialfleet_repository.results.junit import JunitCase
 from trialfleet_repository.testrun import TestRun
 from trialfleet_sandbox.protocol import Exit
 from trialfleet_tasks.validate.judge import DiscoveredTests, discover, in_time, not_all_ran, steady, told
-from trialfleet_tasks.validate.left_out import count_left_out, describe_left_out, lacking_modules
+from trialfleet_tasks.validate.left_out import count_left_out, describe_left_out, find_lacking_modules
 from trialfleet_tasks.validate.write import filled_in
 
 OUTCOMES = st.dictionaries(
@@ -73,7 +73,7 @@ def test_what_a_missing_module_costs() -> None:
         JunitCase("t.test_b", "test_e", None, "passed", "No module named 'evil'"),
     )
     files = ("t/test_a.py", "t/test_b.py", "t/test_gone.py")
-    assert lacking_modules(fixed, files) == {
+    assert find_lacking_modules(fixed, files) == {
         "t/test_a.py": "whole file: module numpy is not installed",
         "t/test_b.py::test_c": "module yaml.x is not installed",
         "t/test_gone.py": "whole file: no test of it has a result",
@@ -83,7 +83,7 @@ def test_what_a_missing_module_costs() -> None:
 def test_what_skips_say_cannot_fill_a_task_file() -> None:
     names = [f"m{n}" for n in range(50)]
     cases = [JunitCase("t.test_b", f"test_{n}", None, "skipped", f"could not import '{n}'") for n in names]
-    found = lacking_modules(run(*cases), ("t/test_b.py",))
+    found = find_lacking_modules(run(*cases), ("t/test_b.py",))
     assert count_left_out(found) == {"a module is not installed": 50}
 
 
@@ -100,13 +100,13 @@ def test_what_skips_say_cannot_fill_a_task_file() -> None:
 def test_a_file_without_a_result(
     results: ResultFormat, cases: list[JunitCase], files: tuple[str, ...], silent: set[str]
 ) -> None:
-    found = lacking_modules(run(*cases, results=results), files)
+    found = find_lacking_modules(run(*cases, results=results), files)
     assert found == dict.fromkeys(silent, "whole file: no test of it has a result")
 
 
 def test_a_file_that_go_does_not_build_here() -> None:
     settings = SettingsRecord(ignored=("a/i_test.go", "a/other_test.go"))
-    found = lacking_modules(run(results="go", settings=settings), ("a/i_test.go",))
+    found = find_lacking_modules(run(results="go", settings=settings), ("a/i_test.go",))
     assert found == {"a/i_test.go": "whole file: its build constraints leave it out here"}
 
 

@@ -14,7 +14,7 @@ from trialfleet_repository.languages.report_format import (
     ReadFile,
     ReportFormat,
     each_once,
-    unit_is_file,
+    name_unit_by_file,
     units_of,
 )
 from trialfleet_repository.languages.run_files import RunFiles
@@ -65,7 +65,7 @@ FORMATS = (
         "Vitest",
         must_fail=make_javascript_file,
         plugin=_PLUGIN,
-        unit_of=unit_is_file,
+        unit_of=name_unit_by_file,
     ),
     ReportFormat(
         "jest",
@@ -74,7 +74,7 @@ FORMATS = (
         "Jest",
         must_fail=make_javascript_file,
         plugin=_PLUGIN,
-        unit_of=unit_is_file,
+        unit_of=name_unit_by_file,
     ),
     ReportFormat(
         "mocha",
@@ -84,7 +84,7 @@ FORMATS = (
         exit_codes=_number_of_failed,
         must_fail=make_javascript_file,
         plugin=_PLUGIN,
-        unit_of=unit_is_file,
+        unit_of=name_unit_by_file,
     ),
     ReportFormat(
         "node",
@@ -92,7 +92,7 @@ FORMATS = (
         SUFFIXES,
         "node:test",
         must_fail=make_javascript_file,
-        unit_of=unit_is_file,
+        unit_of=name_unit_by_file,
     ),
     ReportFormat(
         "bun",
@@ -100,6 +100,6 @@ FORMATS = (
         SUFFIXES,
         "bun test",
         _give_paths,
-        unit_of=unit_is_file,
+        unit_of=name_unit_by_file,
     ),
 )

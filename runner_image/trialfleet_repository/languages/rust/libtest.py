@@ -49,7 +49,7 @@ def read_libtest(output: bytes, workspace: str) -> ReadResults:
     for line in lines_of(output):
         reader.line(_ESCAPES.sub("", line))
     text = bytes(reader.output).decode("utf-8", "replace")
-    return ReadResults(tuple(reader.cases().cases), text, tuple(reader.collected()))
+    return ReadResults(tuple(reader.cases().cases), text, tuple(reader.list_tests()))
 
 
 class _LibtestReader:
@@ -87,7 +87,7 @@ class _LibtestReader:
                 found.outside_tests(program.unit, str(program.text))
         return found
 
-    def collected(self) -> Iterator[str]:
+    def list_tests(self) -> Iterator[str]:
         """Ids of all tests; those without a result have names of ours, for a program says only how many it has."""
         for program in self._programs:
             yield from (f"{program.unit}::{name}" for name in program.tests)
