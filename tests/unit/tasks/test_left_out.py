@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_ledger.records.task_order import ResultFormat
-from trialfleet_ledger.task import Status
+from trialfleet_ledger.task import Status, TaskSpec
 from trialfleet_repository.languages.settings_record import SettingsRecord
 from trialfleet_repository.results.junit import JunitCase
 from trialfleet_repository.testrun import TestRun
 from trialfleet_sandbox.protocol import Exit
+from trialfleet_tasks.mining.yield_table import describe_lost_tests
 from trialfleet_tasks.validate.judge import DiscoveredTests, discover, in_time, not_all_ran, steady, told
 from trialfleet_tasks.validate.left_out import count_left_out, describe_left_out, find_lacking_modules
 from trialfleet_tasks.validate.write import filled_in
@@ -132,3 +133,14 @@ def test_a_task_file_says_what_is_left_out() -> None:
     )
     assert describe_left_out({}) == ()
     assert DiscoveredTests((), ()).left_out == {}
+
+
+def test_the_yield_counts_tests_and_tasks() -> None:
+    commits = {"pre_fix_commit": "a" * 40, "fix_commit": "b" * 40}
+    facts = {"prompt_source": "failing_test", "test_file": "t.py", **commits}
+    counts: tuple[dict[str, int], ...] = ({"skipped": 2}, {"skipped": 1, "module numpy is not installed": 4}, {})
+    tasks = [TaskSpec.model_validate({"id": f"t{n}", "left_out": each, **facts}) for n, each in enumerate(counts)]
+    table = describe_lost_tests(tasks)
+    rows = list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
+    assert rows == [("module numpy is not installed", "4", "1"), ("skipped", "3", "2")]
+    assert describe_lost_tests(tasks[2:]).row_count == 0
