@@ -198,6 +198,7 @@ class TaskSpec(Frozen):
     status: Status = Status.UNVALIDATED
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
+    left_out: dict[str, Count] = Field(default_factory=dict)  # why tests of the files do not count: how many
     classes: ClassRule | None = None  # how files that are not the product's are told apart, as validated
     committed: date | None = None  # day of the fix, as `trialfleet tasks mine` writes it
 

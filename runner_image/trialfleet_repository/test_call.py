@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
@@ -12,6 +12,7 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.untrusted import regular_file
 from trialfleet_repository.languages import format_named
 from trialfleet_repository.languages.report_format import ReadFile
+from trialfleet_repository.languages.settings_record import SettingsPlugin
 from trialfleet_repository.trees import ROOT
 
 MAX_MANIFEST = 2**20
@@ -79,8 +80,34 @@ def _program(words: Sequence[str]) -> int:
     >>> _program(("env", "A=b", "mocha", "C=d")), _program(("go", "test"))
     (2, 0)
     """
-    settings = takewhile(lambda word: "=" in word, words[1:]) if words[0] == "env" else ()
-    return len(tuple(settings)) + (words[0] == "env")
+    return len(_settings_of(words)) + (words[0] == "env")
+
+
+def load_plugin(
+    plugin: SettingsPlugin, folder: str, words: tuple[str, ...], env: Mapping[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Command and variables with which its runner loads a plugin from a folder, also where the command itself sets
+    such a variable by `env`.
+
+    >>> plugin = SettingsPlugin(variables=lambda env, folder: {"A": f"{env.get('A', '')} {folder}".strip()})
+    >>> load_plugin(plugin, "/p", ("env", "A=b", "mocha", "C=d"), {"A": "x", "D": "e"})[0]
+    ('env', 'A=b /p', 'mocha', 'C=d')
+    >>> load_plugin(plugin, "/p", ("go", "test"), {"A": "x", "D": "e"})
+    (('go', 'test'), {'A': 'x /p', 'D': 'e'})
+    """
+    own = dict(word.split("=", 1) for word in _settings_of(words))
+    changed = plugin.variables({**env, **own}, folder)
+    kept = [f"{name}={changed.get(name, value)}" for name, value in own.items()]
+    return (*words[:1], *kept, *words[1 + len(kept) :]), {**env, **changed}
+
+
+def _settings_of(words: Sequence[str]) -> tuple[str, ...]:
+    """Those of variables that `env` makes for the program.
+
+    >>> _settings_of(("env", "A=b", "mocha", "C=d")), _settings_of(("go", "test"))
+    (('A=b',), ())
+    """
+    return tuple(takewhile(lambda word: "=" in word, words[1:])) if words[0] == "env" else ()
 
 
 def argv(

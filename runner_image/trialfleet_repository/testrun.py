@@ -18,13 +18,14 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.python_environment import lay_metadata, python_path
 from trialfleet_repository.environments.tool_environment import filled, furnish, furnishings, variables_of
-from trialfleet_repository.languages.python.settings_record import PLUGIN, SettingsRecord, read_settings_record
+from trialfleet_repository.languages import format_named
 from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.languages.settings_record import SettingsRecord, read_settings_record
 from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.exact import exact_outcomes, exact_results
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_repository.test_call import CalledTests
+from trialfleet_repository.test_call import CalledTests, load_plugin
 from trialfleet_repository.trees import ROOT
 from trialfleet_sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
 from trialfleet_sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
@@ -35,13 +36,13 @@ HOME = "/home/agent"
 REPORT = "junit.xml"  # in HOME
 _GUARD = Path(__file__).with_name("import_guard.py")
 _GUARD_INSIDE = "/run/trialfleet/guard"
-_PLUGIN_NAME, _PLUGIN_INSIDE = "trialfleet_pytest", "/run/trialfleet/pytest"
+_PLUGIN_INSIDE = "/run/trialfleet/settings"
 
 
 @dataclass(frozen=True)
 class Suite:
     """What does not change from run to run. `environment`: built. `env`: the task's own variables. `metadata`: of
-    the Python project (`project_metadata`)."""
+    the Python project (`project_metadata`). `listed`: the runner's tool is asked which tests there are, too."""
 
     environment: Path
     command: tuple[str, ...]  # {tests} and {junit} are replaced
@@ -54,6 +55,7 @@ class Suite:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     directory: str = ROOT  # folder of the workspace that the command is called in
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    listed: bool = False
 
     @property
     def call(self) -> CalledTests:
@@ -63,7 +65,8 @@ class Suite:
 @dataclass(frozen=True)
 class TestRun:
     """`cases` is None when no results were written or they could not be read (`unreadable` says why).
-    `left_out`: bytes that `output` lacks, which is the end of either stream. `settings`: of pytest's project."""
+    `left_out`: bytes that `output` lacks, which is the end of either stream. `settings`: what the run says of the
+    project's."""
 
     __test__ = False  # pytest takes it for a test class otherwise
 
@@ -228,7 +231,9 @@ def run_tests(
     lay_metadata(suite.metadata, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
-    added = _module_folders(suite, scratch, guarded, seen[workspace], sandbox)
+    guard = (_guard(scratch / "guard", guarded, seen[workspace], sandbox),) if guarded else ()
+    own = format_named(suite.results).plugin
+    plugin = _plugin(own.files, scratch / "settings", sandbox)
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     wanted = suite.call.selected(tests, workspace)
     if not wanted:
@@ -238,55 +243,55 @@ def run_tests(
     if not _found(words[0], workspace / suite.directory):
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     env = variables(
-        replace(suite, pythonpath=(*(mount.target for mount in added), *suite.pythonpath)),
+        replace(suite, pythonpath=(*(mount.target for mount in guard), *suite.pythonpath)),
         environment=environment,
         home=seen[home],
         workspace=seen[workspace],
         seed=seed,
     )
-    if suite.results == "pytest":
-        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p {_PLUGIN_NAME} -o log_cli=false".strip()
-    ended = sandbox.run(
-        Job(
-            argv=(*wrapper(seen[home]), *suite.call.there(words)),
-            env=env,
-            cwd=seen[workspace],
-            mounts=(*mounts, *added),
-            stdout=record / "stdout",
-            stderr=record / "stderr",
-            timeout_s=suite.timeout_s,
-            memory_bytes=suite.memory_bytes,
-            disk_bytes=suite.disk_bytes,
-            inodes=suite.inodes,
-            stop=stop or threading.Event(),
-            followed=followed,
-        )
+    words, env = load_plugin(own, "".join(each.target for each in plugin), words, env)
+    job = Job(
+        argv=(*wrapper(seen[home]), *suite.call.there(words)),
+        env=env,
+        cwd=seen[workspace],
+        mounts=(*mounts, *guard, *plugin),
+        stdout=record / "stdout",
+        stderr=record / "stderr",
+        timeout_s=suite.timeout_s,
+        memory_bytes=suite.memory_bytes,
+        disk_bytes=suite.disk_bytes,
+        inodes=suite.inodes,
+        stop=stop or threading.Event(),
+        followed=followed,
     )
+    ended = sandbox.run(job)
+    _list_tests(suite, wanted, job, ended, sandbox)
     files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
-    run = _read_run(ended, files, suite.results)
-    return replace(run, settings=read_settings_record(home)) if suite.results == "pytest" else run
+    return _read_run(ended, files, suite.results)
+
+
+def _list_tests(suite: Suite, wanted: Sequence[str], job: Job, ended: Exit, sandbox: Sandbox) -> None:
+    """Have the runner's tool write which tests there are, after a run of them, if the suite asks for it."""
+    listing = format_named(suite.results).listing
+    if listing and suite.listed and ended.cause == "itself":
+        argv, log = suite.call.there(("sh", "-c", listing, "list", *wanted)), job.stdout.with_name("listed")
+        sandbox.run(replace(job, argv=argv, stdout=log, stderr=log))
 
 
 def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
     logs = [_tail(files.record / name) for name in ("stdout", "stderr")]
     output, left_out = "".join(text for text, _ in logs), sum(left_out for _, left_out in logs)
+    settings = read_settings_record(files.report.parent, files.inside)
     unreadable: str | None = None
     cases: tuple[junit.JunitCase, ...] | None = None
     try:
         found = read_results(results, replace(files, output=output))
         cases, output = found.cases, output if found.output is None else found.output
+        if found.collected is not None:
+            settings = replace(settings, collected=found.collected)
     except ResultError as error:
         unreadable = str(error)
-    return TestRun(ended, output, cases, unreadable, left_out, results)
-
-
-def _module_folders(
-    suite: Suite, scratch: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox
-) -> tuple[Mount, ...]:
-    """Folders of ours whose modules come before all others."""
-    guard = (_guard(scratch / "guard", guarded, workspace, sandbox),) if guarded else ()
-    plugin = (_plugin(scratch / "pytest", sandbox),) if suite.results == "pytest" else ()
-    return (*guard, *plugin)
+    return TestRun(ended, output, cases, unreadable, left_out, results, settings)
 
 
 def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:
@@ -299,12 +304,15 @@ def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbo
     return placed(sandbox, folder, _GUARD_INSIDE)
 
 
-def _plugin(folder: Path, sandbox: Sandbox) -> Mount:
-    """A folder for `pytest_settings.py`, under the name that pytest loads it by."""
+def _plugin(files: Mapping[str, Path], folder: Path, sandbox: Sandbox) -> tuple[Mount, ...]:
+    """A folder with the files that take the project's settings back, if there are any."""
+    if not files:
+        return ()
     remove(folder)
     folder.mkdir(mode=0o755)
-    shutil.copyfile(PLUGIN, folder / f"{_PLUGIN_NAME}.py")
-    return placed(sandbox, folder, _PLUGIN_INSIDE)
+    for name, file in files.items():
+        shutil.copyfile(file, folder / name)
+    return (placed(sandbox, folder, _PLUGIN_INSIDE),)
 
 
 def _found(program: str, folder: Path) -> bool:

@@ -154,6 +154,7 @@ def pom(name: str, more: str = "") -> str:
   </dependency></dependencies>
   <build><plugins><plugin>
     <artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version>
+    <configuration><reportNameSuffix>renamed</reportNameSuffix></configuration>
   </plugin></plugins></build>
 </project>
 """

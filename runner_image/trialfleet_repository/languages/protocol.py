@@ -62,7 +62,7 @@ class Language:
     repositories that need a lock and have none. `programs`: that its tasks may need, first the one without which
     no test runs. `managers`: that install packages, of which a repository needs one. `linkers`: those of them that
     call a C compiler. `asks`: what a program is asked for its version, if not --version. `version_line`: where its
-    answer names other programs' first. `own_file`: a file of ours that every environment has. `offline`: variables
+    answer names other programs' first. `own_files`: of ours, that every environment has. `offline`: variables
     that keep tools from their registries: attempts have them, and fetching does not. `registry`: variables that
     name the user's registry to its tools, before files of the repository; fetching has them. `registry_files`:
     files that name it to tools without such variables, by their places, in which {environment} and {home} stand
@@ -105,7 +105,7 @@ class Language:
     linkers: tuple[str, ...] = ()
     asks: Mapping[str, str] = field(default_factory=dict[str, str])
     version_line: re.Pattern[str] = NOTHING
-    own_file: Path | None = None
+    own_files: tuple[Path, ...] = ()
     offline: tuple[str, ...] = ()
     registry: Callable[[], Mapping[str, str]] = no_registry
     registry_files: Callable[[], Mapping[str, bytes]] = no_registry_files

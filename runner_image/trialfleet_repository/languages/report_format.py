@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trialfleet_repository.languages.must_fail import MakeMustFail, make_none
 from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.languages.settings_record import NO_PLUGIN, SettingsPlugin
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.generic import read_junit
 
@@ -15,6 +16,16 @@ ReadFile = Callable[[str], bytes | None]  # the content of a repository's file, 
 
 def _give_units(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
     return each_once(units_of(tests))
+
+
+def no_unit(_: str) -> str | None:
+    """Of runners whose results do not tell the file of a test."""
+    return None
+
+
+def name_unit_by_file(path: str) -> str:
+    """Of runners whose results name the file of a test."""
+    return path
 
 
 def _end_with_one(_: int) -> Collection[int]:
@@ -27,7 +38,10 @@ class ReportFormat:
     `arguments`: what replaces `{tests}` for ids (`unit::name`) or test files, by default the units. `suffixes`: of
     test files that the runner can be given. `framework`: the test framework as people name it; None: nobody knows.
     `exit_codes`: of the runner when so many tests failed. `from_directory`: paths that it is given start at the
-    folder that it is called in. `must_fail`: how tests that must fail are made for it."""
+    folder that it is called in. `must_fail`: how tests that must fail are made for it. `plugin`: what makes it do
+    without the project's settings that change which tests count. `unit_of`: the unit that results of a test file
+    have; None where that is not known. `listing`: a shell script that writes a settings record of the tests that
+    its arguments, those of the runner, stand for; empty where the run itself tells them, or nothing does."""
 
     name: str
     read: Callable[[RunFiles], ReadResults]
@@ -37,6 +51,9 @@ class ReportFormat:
     exit_codes: Callable[[int], Collection[int]] = _end_with_one
     from_directory: bool = True
     must_fail: MakeMustFail = make_none
+    plugin: SettingsPlugin = NO_PLUGIN
+    unit_of: Callable[[str], str | None] = no_unit
+    listing: str = ""
 
 
 def units_of(tests: Iterable[str]) -> list[str]:

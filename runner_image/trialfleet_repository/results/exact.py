@@ -14,10 +14,12 @@ _ORDER: tuple[CaseOutcome, ...] = ("passed", "skipped", "failed", "error")  # fr
 @dataclass(frozen=True)
 class ReadResults:
     """What a test runner reported. `output`: the text that a person would have seen, where the runner printed a
-    machine format; None: the output is already that text."""
+    machine format; None: the output is already that text. `collected`: ids of the tests that the runner says it
+    has; None: it does not say it here."""
 
     cases: tuple[JunitCase, ...]
     output: str | None = None
+    collected: tuple[str, ...] | None = None
 
     @property
     def failures(self) -> str:

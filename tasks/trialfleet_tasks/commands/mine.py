@@ -386,7 +386,10 @@ def _print(
 ) -> None:
     console = Screen(width=None if sys.stdout.isatty() else 180)
     examined = state.findings(order)
-    for table in yield_table.tables(found, examined, miner.logs):
+    for table in (
+        *yield_table.tables(found, examined, miner.logs),
+        yield_table.describe_lost_tests(state.tasks(order)),
+    ):
         if table.row_count:
             console.print(table)
             console.print()

@@ -188,6 +188,7 @@ def _write(
             status=result.status if result.holds else Status.UNVALIDATED,
             fail_to_pass=ids.fail_to_pass,
             pass_to_pass=ids.pass_to_pass,
+            left_out=result.left_out if result.holds else None,
             classes=result.rule if result.holds else None,
         )
     except OperatorError as error:

@@ -135,6 +135,7 @@ class Miner:
         facts = {
             "fail_to_pass": validation.fail_to_pass,
             "pass_to_pass": validation.pass_to_pass,
+            "left_out": validation.left_out,
             "status": Status.VALIDATED,
             "classes": validation.rule,
         }

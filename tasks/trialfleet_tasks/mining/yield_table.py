@@ -72,6 +72,20 @@ def reasons(findings: Sequence[MiningFinding]) -> list[tuple[RejectionReason, in
     return [(reason, number, first[reason]) for reason, number in counts.most_common()]
 
 
+def describe_lost_tests(tasks: Sequence[TaskSpec]) -> Table:
+    """Why tests of the kept tasks' files do not count, how many, and of how many tasks."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("tests of kept tasks that do not count", "tests", "tasks"):
+        table.add_column(title, justify="left" if " " in title else "right", overflow="fold")
+    tests, named = Counter[str](), Counter[str]()
+    for task in tasks:
+        tests.update(task.left_out)
+        named.update(task.left_out.keys())
+    for reason, number in tests.most_common():
+        table.add_row(Text(one_line(reason)), str(number), str(named[reason]))
+    return table
+
+
 def by_cutoff(tasks: Sequence[TaskSpec], cutoff: date | None) -> dict[str, int] | None:
     """How many tasks' fixes are older than `cutoff`, when a model's training data ends, and how many are not."""
     if cutoff is None:

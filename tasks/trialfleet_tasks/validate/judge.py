@@ -10,6 +10,7 @@ from trialfleet_repository import testrun
 from trialfleet_repository.passed_runs import agrees
 from trialfleet_repository.results.junit import JunitCase, collection_failures
 from trialfleet_repository.testrun import TestRun
+from trialfleet_tasks.validate.left_out import DIFFERS, LATE, NAMES_A_PLACE, UNTOLD, explain_left_out
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
 
 _ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
@@ -112,7 +113,7 @@ def describe_settings(run: TestRun) -> tuple[str, ...]:
 
 
 def not_all_ran(run: TestRun) -> Problem | None:
-    """At the fixed tree: a test that pytest collects and that has no result. Where no result has the id of a test,
+    """At the fixed tree: a test that its runner has and that has no result. Where no result has the id of a test,
     ids tell nothing."""
     collected = run.settings.collected or ()
     missing = [result.id for result in run.results(collected) if result.outcome == "missing"]
@@ -122,7 +123,8 @@ def not_all_ran(run: TestRun) -> Problem | None:
         kind=ProblemKind.TESTS_LEFT_OUT,
         message=f"at the fixed tree: {len(missing)} of {len(collected)} tests that are collected have no result, "
         f"such as {missing[0]}",
-        hint="a plugin or conftest.py of the project ends the run early, or gives tests other names in the report",
+        hint="a plugin, conftest.py, TestMain or test of the project ends the run early, selects tests, or gives "
+        "them other names in the report",
         tree="fixed",
         output=run.output[-OUTPUT_CHARS:],
     )
@@ -190,7 +192,7 @@ def in_time(found: DiscoveredTests, late: Collection[str]) -> DiscoveredTests:
     """Without the fail-to-pass tests that are out of time before the fix."""
     fail = tuple(test for test in found.fail_to_pass if test not in late)
     if fail or not late:
-        return replace(found, fail_to_pass=fail)
+        return found.keep_failing(fail, LATE)
     return DiscoveredTests((), (), found.warnings, late_problems(late)[:1])
 
 
@@ -208,12 +210,20 @@ def late_problems(late: Iterable[str]) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True)
 class DiscoveredTests:
-    """Ids that a discovery found, and its warnings."""
+    """Ids that a discovery found, and its warnings. `left_out`: id of a test that does not count, or path of a
+    file -> why."""
 
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
     warnings: tuple[str, ...] = field(default=())
     problems: tuple[Problem, ...] = field(default=())
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def keep_failing(self, fail: Iterable[str], why: str) -> DiscoveredTests:
+        """With these fail-to-pass tests alone; the others are left out for this reason."""
+        kept = tuple(fail)
+        lost = dict.fromkeys((test for test in self.fail_to_pass if test not in kept), why)
+        return replace(self, fail_to_pass=kept, left_out={**self.left_out, **lost})
 
 
 def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -> DiscoveredTests:
@@ -226,6 +236,10 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
     before, after = ({i: said for i, said in run.items() if i not in bound} for run in (before, after))
     fail = tuple(i for i in after if after[i] == "passed" and before.get(i) == "failed")
     keep = tuple(i for i in after if after[i] == "passed" and before.get(i) == "passed")
+    left = dict.fromkeys(bound, NAMES_A_PLACE)
+    left |= {
+        i: explain_left_out(before.get(i), after.get(i)) for i in {**after, **before} if i not in {*fail, *keep}
+    }
     local = tuple(f"{i}: excluded, because it names a path of this machine" for i in bound)
     warnings = local + tuple(
         f"{i}: {before[i]} before and {after.get(i, 'missing')} after the fix"
@@ -233,10 +247,10 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
         if before[i] in ("failed", "error") and i not in fail
     )
     if fail:
-        return DiscoveredTests(fail, keep, warnings)
+        return DiscoveredTests(fail, keep, warnings, left_out=left)
     backwards = tuple(i for i in before if before[i] == "passed" and after.get(i) == "failed")
     if backwards:
-        return DiscoveredTests((), keep, warnings, (_swapped(backwards),))
+        return DiscoveredTests((), keep, warnings, (_swapped(backwards),), left)
     if any(outcome in ("failed", "error") for outcome in before.values()):
         broken = any(after.get(i) in ("failed", "error") for i, said in before.items() if said != "passed")
         problem = Problem(
@@ -246,7 +260,7 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
         )
     else:
         problem = _nothing_fails([i for i, outcome in after.items() if outcome == "skipped"], ran=bool(keep))
-    return DiscoveredTests((), keep, warnings, (problem,))
+    return DiscoveredTests((), keep, warnings, (problem,), left)
 
 
 def _nothing_fails(skipped: Sequence[str], *, ran: bool) -> Problem:
@@ -269,7 +283,7 @@ def told(found: DiscoveredTests, untold: Mapping[str, str]) -> DiscoveredTests:
     """Without the fail-to-pass tests that use a name which no prompt tells. `untold`: test -> that name."""
     fail = tuple(test for test in found.fail_to_pass if test not in untold)
     if fail or not found.fail_to_pass:
-        return replace(found, fail_to_pass=fail)
+        return found.keep_failing(fail, UNTOLD)
     test, name = next(iter(untold.items()))
     problem = Problem(kind=ProblemKind.NAMES_WHAT_ONLY_THE_FIX_ADDS, message=f"{test} uses {name}")
     return DiscoveredTests((), (), found.warnings, (problem,))
@@ -288,14 +302,15 @@ def steady(
     keep = tuple(i for i in found.pass_to_pass if _always(i, (*before, *after), "passed"))
     lost = [i for i in (*found.fail_to_pass, *found.pass_to_pass) if i not in {*fail, *keep}]
     warnings = (*found.warnings, *(f"{i}: dropped, because its outcome is not stable" for i in lost))
+    left = {**found.left_out, **dict.fromkeys(lost, DIFFERS)}
     if fail or found.problems:
-        return DiscoveredTests(fail, keep, warnings, found.problems)
+        return DiscoveredTests(fail, keep, warnings, found.problems, left)
     problem = Problem(
         kind=ProblemKind.FLAKY,
         message="no fail-to-pass test is stable: " + "; ".join(lost[:3]),
         hint="choose tests that do not depend on time, order or network",
     )
-    return DiscoveredTests((), keep, warnings, (problem,))
+    return DiscoveredTests((), keep, warnings, (problem,), left)
 
 
 def check(

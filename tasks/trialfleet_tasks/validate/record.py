@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import Field
+
 from trialfleet_ledger.records.base import Count, Frozen, Moment, Name, Ordinal, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 from trialfleet_ledger.records.task_order import ClassRule
@@ -75,7 +77,8 @@ class Validation(Record):
     """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
     the repository outside its tests in it. `classes`: `PatchClasses`, an object, with this `rule`. `test_side`:
     paths that the fix changes and that support its tests alone, and its manifests and configuration if the task is
-    only valid with them: scored as the fix has them. `must_fail`: a `MustFailTest`, an object; `control`: how many
+    only valid with them: scored as the fix has them. `left_out`: why tests of the task's files do not count, and
+    how many. `must_fail`: a `MustFailTest`, an object; `control`: how many
     tests it has, or "none" with the reason. `fix_bytes`: most memory that a run at the fixed tree took; None: not
     measured."""
 
@@ -87,6 +90,7 @@ class Validation(Record):
     repeats: Ordinal
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
+    left_out: dict[str, Count] = Field(default_factory=dict)
     output: Sha256 | None = None
     classes: Sha256 | None = None
     rule: ClassRule | None = None

@@ -67,8 +67,9 @@ class TaskRunner:
         seed: int = 0,
         added: Changes = _NO_FILES,
         wrapper: Callable[[str], Sequence[str]] = lambda _: (),
+        listed: bool = False,
     ) -> TestRun:
-        """One run of the tests, from a fresh copy with the `added` changes."""
+        """One run of the tests, from a fresh copy with the `added` changes. `listed`: as `Suite` has it."""
         self.place(fixed=fixed)
         write_changes(added, self.workspace)
         kept = self.scratch / ("compiled-fixed" if fixed else "compiled")
@@ -76,7 +77,7 @@ class TaskRunner:
         for path in self._beside.pop(fixed, ()):
             move_below(self.workspace, path, source=beside)
         ended = run_tests(
-            self.suite,
+            replace(self.suite, listed=listed),
             workspace=self.workspace,
             scratch=self.scratch,
             tests=tests,

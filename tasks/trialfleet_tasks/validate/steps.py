@@ -34,6 +34,7 @@ from trialfleet_tasks.validate.judge import (
     told,
     words,
 )
+from trialfleet_tasks.validate.left_out import count_left_out, describe_left_out, find_lacking_modules
 from trialfleet_tasks.validate.must_fail import PassControl, make_control
 from trialfleet_tasks.validate.output import normalised, tail
 from trialfleet_tasks.validate.own_release import own_release
@@ -92,6 +93,7 @@ class ValidationSteps:
             problems += uncaptured
         side = () if problems else self._test_side(found)
         classes = None if problems else self._classes(found, side)
+        left_out = self.task.spec.left_out if self.task.spec.fail_to_pass else count_left_out(found.left_out)
         control = PassControl(None, "none (the task is not valid)") if problems else self._control(found)
         anchor = anchor_for(
             "traceback",
@@ -105,10 +107,16 @@ class ValidationSteps:
             digest=self.prepared.digest,
             status=self._status(found, problems),
             problems=tuple(problems),
-            warnings=(*self._warnings(), *found.warnings, *(classes.warnings if classes else ())),
+            warnings=(
+                *self._warnings(),
+                *found.warnings,
+                *describe_left_out(left_out),
+                *(classes.warnings if classes else ()),
+            ),
             repeats=self.repeats,
             fail_to_pass=found.fail_to_pass,
             pass_to_pass=found.pass_to_pass,
+            left_out=left_out,
             output=self.objects.put(output.encode()) if output is not None else None,
             classes=classes and self.objects.put(canonical_json(classes.classes)),
             rule=classes and classes.classes.rule,
@@ -195,12 +203,13 @@ class ValidationSteps:
         runs: dict[TreeName, TestRun] = {}
         for tree in _TREES:  # the fixed tree first: what cannot run there is not the bug's doing
             self.say(f"discovering tests, {words(tree)}")
-            runs[tree] = self.bench.run(modules, fixed=tree == "fixed", extra=extra)
+            runs[tree] = self.bench.run(modules, fixed=tree == "fixed", extra=extra, listed=tree == "fixed")
             problem = not_a_run(runs[tree], tree) or (not_all_ran(runs[tree]) if tree == "fixed" else None)
             if problem is not None:
                 return DiscoveredTests((), (), problems=(problem,))
         before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
         found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
+        found = replace(found, left_out={**found.left_out, **find_lacking_modules(runs["fixed"], modules)})
         found = in_time(found, out_of_time(runs["pre_fix"], found.fail_to_pass))
         found = replace(found, warnings=(*found.warnings, *describe_settings(runs["fixed"])))
         return told(found, self.untold(found.fail_to_pass)) if self.untold else found
@@ -221,7 +230,8 @@ class ValidationSteps:
         if self._needs_oracle or not found.problems:
             return found
         words = tuple(problem.message for problem in found.problems)
-        return DiscoveredTests((), found.pass_to_pass, (*found.warnings, *words, "no fail-to-pass oracle"))
+        warnings = (*found.warnings, *words, "no fail-to-pass oracle")
+        return DiscoveredTests((), found.pass_to_pass, warnings, left_out=found.left_out)
 
     def _repeated(self, found: DiscoveredTests, seeds: range) -> _Repeated:
         """Both trees with each seed, until a run gives no results or no fail-to-pass test is stable. The last run

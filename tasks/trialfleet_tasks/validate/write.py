@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import yaml
 
@@ -14,6 +14,7 @@ from trialfleet_ledger.records.task_order import ClassRule
 from trialfleet_ledger.task import Status
 
 _PLAIN = re.compile(r"[A-Za-z][\w./:\[\]+=@<>()-]*")
+_Value: TypeAlias = str | list[str] | dict[str, int]
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
@@ -24,26 +25,28 @@ def filled_in(
     status: Status,
     fail_to_pass: Sequence[str],
     pass_to_pass: Sequence[str],
+    left_out: Mapping[str, int] | None = None,
     classes: ClassRule | None = None,
 ) -> str:
-    """The file's text with the fields of `tasks[index]` set, `classes` unless it is None. A field that says so
-    already stays as it is written, and so do all comments and layout outside of the values that change.
+    """The file's text with the fields of `tasks[index]` set, `left_out` and `classes` unless they are None. A
+    field that says so already stays as it is written, and so do comments and layout outside of what changes.
 
     Raises `OperatorError` when the task is not written in block style.
     """
-    fields: dict[str, str | list[str]] = {
+    fields: dict[str, _Value] = {
         "status": status.value,
         "fail_to_pass": list(fail_to_pass),
         "pass_to_pass": list(pass_to_pass),
+        **({} if left_out is None else {"left_out": dict(left_out)}),
         **({"classes": classes} if classes else {}),
     }
     for key, value in fields.items():
-        if yaml.safe_load(text)["tasks"][index].get(key, []) != value:
+        if (yaml.safe_load(text)["tasks"][index].get(key) or []) != (value or []):
             text = _set(text, index, key, value)
     return text
 
 
-def _set(text: str, index: int, key: str, value: str | list[str]) -> str:
+def _set(text: str, index: int, key: str, value: _Value) -> str:
     task = _task(text, index)
     column = task.value[0][0].start_mark.column
     block = _block(key, value, column)
@@ -95,12 +98,14 @@ def _line_end(text: str, offset: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _block(key: str, value: str | list[str], column: int) -> str:
+def _block(key: str, value: _Value, column: int) -> str:
     pad = " " * column
     if isinstance(value, str):
         return f"{pad}{key}: {value}\n"
     if not value:
-        return f"{pad}{key}: []\n"
+        return f"{pad}{key}: {'{}' if isinstance(value, dict) else '[]'}\n"
+    if isinstance(value, dict):
+        return f"{pad}{key}:\n" + "".join(f"{pad}  {_scalar(name)}: {n}\n" for name, n in value.items())
     return f"{pad}{key}:\n" + "".join(f"{pad}  - {_scalar(item)}\n" for item in value)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_repository.languages.python.settings_record import PLUGIN, SettingsRecord, read_settings_record
+from trialfleet_repository.languages.python.pytest import PLUGIN
+from trialfleet_repository.languages.settings_record import SettingsRecord, read_settings_record
 from trialfleet_repository.results import junit
 from trialfleet_repository.testrun import TestRun
 from trialfleet_sandbox.protocol import Exit
@@ -130,6 +131,6 @@ def test_a_run_that_lacks_results_is_named(conftest: str, missing: str, tmp_path
     ],
 )
 def test_a_forged_record_is_read_as_empty(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "pytest-settings.json").write_bytes(content)
+    (tmp_path / "test-settings.json").write_bytes(content)
     assert read_settings_record(tmp_path) == SettingsRecord()
     assert read_settings_record(tmp_path / "gone") == SettingsRecord()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from trialfleet_repository.languages.ecmascript.bun import read_bun
 from trialfleet_repository.languages.ecmascript.must_fail import make_javascript_file
 from trialfleet_repository.languages.ecmascript.reports import MOCHA_BEGINS, read_jest, read_mocha, read_node
 from trialfleet_repository.languages.ecmascript.vitest import read_vitest
-from trialfleet_repository.languages.report_format import ReadFile, ReportFormat, each_once, units_of
+from trialfleet_repository.languages.report_format import (
+    ReadFile,
+    ReportFormat,
+    each_once,
+    name_unit_by_file,
+    units_of,
+)
 from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.languages.settings_record import SettingsPlugin
 from trialfleet_repository.results.exact import ReadResults
 from trialfleet_repository.results.limits import ResultError
 
@@ -42,6 +50,13 @@ def _give_paths(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
     return each_once(f"./{unit}" for unit in units_of(tests))
 
 
+def _require_settings(variables: Mapping[str, str], folder: str) -> Mapping[str, str]:
+    options = f'{variables.get("NODE_OPTIONS", "")} --require="{folder}/{_SETTINGS[0]}"'.strip()
+    return {"NODE_OPTIONS": options}
+
+
+_SETTINGS = ("node_settings.cjs", "mocha_collected.cjs", "vitest_settings.mjs")
+_PLUGIN = SettingsPlugin({name: Path(__file__).with_name(name) for name in _SETTINGS}, _require_settings)
 FORMATS = (
     ReportFormat(
         "vitest",
@@ -49,6 +64,8 @@ FORMATS = (
         SUFFIXES,
         "Vitest",
         must_fail=make_javascript_file,
+        plugin=_PLUGIN,
+        unit_of=name_unit_by_file,
     ),
     ReportFormat(
         "jest",
@@ -56,16 +73,33 @@ FORMATS = (
         SUFFIXES,
         "Jest",
         must_fail=make_javascript_file,
+        plugin=_PLUGIN,
+        unit_of=name_unit_by_file,
     ),
-    ReportFormat("mocha", _mocha, SUFFIXES, "Mocha", exit_codes=_number_of_failed, must_fail=make_javascript_file),
+    ReportFormat(
+        "mocha",
+        _mocha,
+        SUFFIXES,
+        "Mocha",
+        exit_codes=_number_of_failed,
+        must_fail=make_javascript_file,
+        plugin=_PLUGIN,
+        unit_of=name_unit_by_file,
+    ),
     ReportFormat(
         "node",
         lambda files: read_node(files.read_report(), files.inside),
         SUFFIXES,
         "node:test",
         must_fail=make_javascript_file,
+        unit_of=name_unit_by_file,
     ),
     ReportFormat(
-        "bun", lambda files: files.from_root(read_bun(files.read_report())), SUFFIXES, "bun test", _give_paths
+        "bun",
+        lambda files: files.from_root(read_bun(files.read_report())),
+        SUFFIXES,
+        "bun test",
+        _give_paths,
+        unit_of=name_unit_by_file,
     ),
 )

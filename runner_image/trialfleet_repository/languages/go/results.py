@@ -167,6 +167,20 @@ def _give_packages(tests: Sequence[str], _: ReadFile) -> tuple[str, ...]:
     return each_once(map(_go_package, units_of(tests)))
 
 
+# Go writes a program that names the tests of each package. `go test -list` would call TestMain, which may end it.
+_LISTING = r"""
+tab=$(printf '\t')
+{
+printf '{"collected":['
+go list -e -test -f '{{if .GoFiles}}{{.ImportPath}} {{index .GoFiles 0}}{{end}}' "$@" |
+while read -r package file; do case $package in
+*.test) sed -n "s/^$tab{\"\(\(Test\|Fuzz\|Example\)[^\"]*\)\", .*/\1/p" "$file" | while read -r name; do
+printf '"%s::%s",' "${package%.test}" "$name"; done;; esac; done
+printf '""],"ignored":['
+go list -e -f '{{range .IgnoredGoFiles}}"{{$.Dir}}/{{.}}",{{end}}' "$@"
+printf '""]}'
+} >"$HOME/test-settings.json"
+"""
 GO_TEST = ReportFormat(
     "go",
     lambda files: read_go(files.read_stream("stdout") + files.read_stream("stderr")),
@@ -174,4 +188,5 @@ GO_TEST = ReportFormat(
     "go test",
     _give_packages,
     must_fail=make_go_file,
+    listing=_LISTING,
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from trialfleet_repository.languages.jvm.classes import give_classes, give_filters
+from trialfleet_repository.languages.jvm.classes import give_classes, give_filters, java_class
 from trialfleet_repository.languages.jvm.names import NAMES
 from trialfleet_repository.languages.jvm.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.jvm.preset import make_java_preset
@@ -73,7 +73,7 @@ JVM = Language(
     programs=("java", "mvn", "gradle"),
     asks={"java": "-version", "javac": "-version"},
     version_line=re.compile(r"(?m:^)Gradle (\d+(?:\.\d+)+)"),  # Debian's names its JVM's first
-    own_file=Path(__file__).with_name("gradle_tests.gradle"),
+    own_files=tuple(map(Path(__file__).with_name, ("gradle_tests.gradle", "TestSettings.java"))),
     registry_files=find_maven_mirrors,
     tools=ToolTraits(  # what Gradle caches are also results of tests
         compiled_beside={"m2": _compiled_by_maven},
@@ -86,6 +86,7 @@ JVM = Language(
             (".java", ".kt"),
             "JUnit",
             give_classes,
+            unit_of=java_class,
         ),
         ReportFormat(
             "gradle",
@@ -93,6 +94,7 @@ JVM = Language(
             (".java", ".kt"),
             "JUnit",
             give_filters,
+            unit_of=java_class,
         ),
     ),
     traces=(

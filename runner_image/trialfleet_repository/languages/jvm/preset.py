@@ -16,7 +16,33 @@ if TYPE_CHECKING:
 _NONE_ELSEWHERE = ("-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false")  # in modules without it
 # Checks that no test needs: two of jsoup's are a fifth of a run that compiles nothing.
 _UNCHECKED = ("-Drat.skip", "-Dcheckstyle.skip", "-Denforcer.skip", "-Danimal.sniffer.skip")
-_MAVEN = ("mvn", "-B", "-ntp", "-fae", *_UNCHECKED, "test")
+# A <configuration> of a pom is stronger than properties: an extension takes it back.
+_EXTENSION = """
+lib=$(dirname "$(readlink -f "$(command -v mvn)")")/../lib jdk=$(dirname "$(readlink -f "$(command -v java)")")
+mkdir -p {environment}/maven/META-INF/plexus && cd {environment}/maven || exit
+"$jdk/javac" --release 8 -Xlint:-options -cp "$lib/*" -d . ../TestSettings.java ||
+"$jdk/javac" -cp "$lib/*" -d . ../TestSettings.java || exit
+cat >META-INF/plexus/components.xml <<END
+<component-set><components><component>
+<role>org.apache.maven.AbstractMavenLifecycleParticipant</role>
+<role-hint>trialfleet</role-hint>
+<implementation>TestSettings</implementation>
+</component></components></component-set>
+END
+"""
+# Then properties: of a project they would skip, select, repeat or reorder tests, or stop at the first failure.
+_NEUTRAL = (
+    "-DskipTests=false",
+    "-Dmaven.test.skip=false",
+    "-Dmaven.test.failure.ignore=false",
+    "-Dsurefire.skipAfterFailureCount=0",
+    "-Dsurefire.rerunFailingTestsCount=0",
+    "-Dsurefire.runOrder=filesystem",
+    "-Dgroups=",
+    "-DexcludedGroups=",
+)
+_LOADED = "-Dmaven.ext.class.path={environment}/maven"
+_MAVEN = ("mvn", "-B", "-ntp", "-fae", _LOADED, *_UNCHECKED, *_NEUTRAL, "test")
 # Builds are short: without the second compiler a small project's tests take half the core seconds (6.3, 3.2).
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 GRADLE_FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
@@ -50,7 +76,10 @@ def _maven(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         inputs=("pom.xml", ".mvn/*"),
         directory=environment.directory or ROOT,
         # Maven fetches some plugins only when tests run: those of one class do.
-        fetch=((*_MAVEN, "-Dmaven.test.failure.ignore=true", *_first_test(tree), *_NONE_ELSEWHERE),),
+        fetch=(
+            ("sh", "-c", _EXTENSION),
+            (*_MAVEN, "-Dmaven.test.failure.ignore=true", *_first_test(tree), *_NONE_ELSEWHERE),
+        ),
         # Which repository or mirror an artifact came from: offline, Maven would refuse what came from another.
         drop=("m2/**/_remote.repositories",),
         variables={

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from trialfleet_repository.languages.python.must_fail import make_python_file
 from trialfleet_repository.languages.report_format import ReadFile, ReportFormat
 from trialfleet_repository.languages.run_files import RunFiles
+from trialfleet_repository.languages.settings_record import SettingsPlugin
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.exact import ReadResults
 
@@ -34,6 +36,21 @@ def _read(files: RunFiles) -> ReadResults:
     return ReadResults(junit.parse(files.read_report()))
 
 
+def _load_plugin(variables: Mapping[str, str], folder: str) -> Mapping[str, str]:
+    return {
+        "PYTHONPATH": f"{folder}:{variables['PYTHONPATH']}",
+        "PYTEST_ADDOPTS": f"{variables.get('PYTEST_ADDOPTS', '')} -p trialfleet_pytest -o log_cli=false".strip(),
+    }
+
+
+PLUGIN = Path(__file__).with_name("pytest_settings.py")
 PYTEST = ReportFormat(
-    "pytest", _read, (".py",), "pytest", _give_functions, from_directory=False, must_fail=make_python_file
+    "pytest",
+    _read,
+    (".py",),
+    "pytest",
+    _give_functions,
+    from_directory=False,
+    must_fail=make_python_file,
+    plugin=SettingsPlugin({"trialfleet_pytest.py": PLUGIN}, _load_plugin),
 )

@@ -15,11 +15,13 @@ from trialfleet_repository.languages.rust.preset import make_rust_preset
 from trialfleet_repository.languages.rust.product import find_rust_product
 from trialfleet_repository.languages.rust.registry import find_cargo_registries
 from trialfleet_repository.languages.rust.workspace import find_workspace
+from trialfleet_repository.languages.settings_record import SettingsPlugin
 from trialfleet_repository.languages.survey_traits import SurveyTraits
 from trialfleet_repository.languages.tool_traits import ToolTraits
 from trialfleet_repository.languages.traces import TraceStyle
 
 _NAMED = re.compile(r"(?:^|/)(?:[^/]*_)?tests?\.rs$")
+_PROGRAM = re.compile(r"(?:^|/)tests/(?:[^/]+|[^/]+/main)\.rs$")
 _SUPPORT = re.compile(
     r"(?:^|/)tests/(?:.*/)?(?:common|support|utils?|fixtures?|data|testdata|snapshots|ui|compile[-_]fail|fail|pass)/"
 )
@@ -66,6 +68,10 @@ RUST = Language(
             "cargo test",
             give_crates,
             lambda _: (101,),
+            plugin=SettingsPlugin(
+                variables=lambda _, _folder: {"RUST_TEST_NOCAPTURE": "0", "RUST_TEST_SHUFFLE": "0"}
+            ),
+            unit_of=lambda path: path if _PROGRAM.search(path) else None,
         ),
     ),
     traces=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trialfleet_repository.languages.rust.cargo_build import CargoBuild
@@ -13,6 +14,7 @@ from trialfleet_repository.results.limits import BoundedText, CaseList, check_co
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _RUNNING = re.compile(r"\s+Running (?:unittests )?([^`(]+) \((.+)\)$")
 _DOCTESTS = re.compile(r"\s+Doc-tests \S+$")
+_ANNOUNCED = re.compile(r"running (\d{1,6}) tests?$")
 _OUTCOME = re.compile(r"(ok|FAILED|ignored)(?:, .*| <[0-9.]+s>)?$")
 _HEADER = re.compile(r"---- (.+) stdout ----$")
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
@@ -32,6 +34,7 @@ class _TestProgram:
     pending: str | None = None  # a test whose name is printed, but not its outcome
     in_texts: bool = False  # below "failures:" or "successes:"
     shown: _RustTest | None = None  # the test whose text follows
+    announced: int = 0  # tests, before the first runs
     finished: bool = False
     crashed: bool = False
 
@@ -45,7 +48,8 @@ def read_libtest(output: bytes, workspace: str) -> ReadResults:
     reader = _LibtestReader(workspace)
     for line in lines_of(output):
         reader.line(_ESCAPES.sub("", line))
-    return ReadResults(tuple(reader.cases().cases), bytes(reader.output).decode("utf-8", "replace"))
+    text = bytes(reader.output).decode("utf-8", "replace")
+    return ReadResults(tuple(reader.cases().cases), text, tuple(reader.list_tests()))
 
 
 class _LibtestReader:
@@ -83,6 +87,13 @@ class _LibtestReader:
                 found.outside_tests(program.unit, str(program.text))
         return found
 
+    def list_tests(self) -> Iterator[str]:
+        """Ids of all tests; those without a result have names of ours, for a program says only how many it has."""
+        for program in self._programs:
+            yield from (f"{program.unit}::{name}" for name in program.tests)
+            missing = range(len(program.tests), program.announced)
+            yield from (f"{program.unit}::test {number + 1} of {program.announced}" for number in missing)
+
     def _starts(self, line: str) -> bool:
         """Whether cargo starts a test program or documentation tests here."""
         inside_text = self._now is not None and self._now.in_texts
@@ -104,7 +115,11 @@ class _LibtestReader:
     def _of_program(self, program: _TestProgram, line: str) -> None:
         program.text.add(line)
         bare = line.rstrip()
-        if bare.startswith("test result: "):
+        announced = None if program.announced or program.tests else _ANNOUNCED.match(bare)
+        if announced:
+            check_count(self._tests + int(announced[1]))
+            program.announced = int(announced[1])
+        elif bare.startswith("test result: "):
             program.finished, program.in_texts = True, False
         elif bare.startswith("process didn't exit successfully: ", 2):
             program.crashed = True
