@@ -49,6 +49,7 @@ from trialfleet_tasks.mining.mine import (
     candidates,
     run,
 )
+from trialfleet_tasks.mining.missing_programs import count_missing, without_missing_programs
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
@@ -152,7 +153,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     environments = _chosen(here, obstacles, given["languages"])
     lacking = [] if given["languages"] else [LANGUAGES[name] for name in obstacles]
     languages = [LANGUAGES[name] for name in environments]
-    found = candidates(commits, languages, rules, git_dir, lacking=lacking)
+    found = without_missing_programs(candidates(commits, languages, rules, git_dir, lacking=lacking), git_dir)
     _say_what_is_lacking(found, obstacles)
     miner = _mine(root, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
@@ -257,11 +258,21 @@ def _chosen(
 
 def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, OperatorError]) -> None:
     """Why commits are left out whose tools this machine lacks."""
-    lacking = Counter(row.language for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN)
-    for name, commits in lacking.items():
+    rows = [row for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN and not row.detail]
+    for name, commits in Counter(row.language for row in rows).items():
         if name is not None:
             why = one_line(str(obstacles[name]))
             click.echo(f"trialfleet: {plural(commits, 'commit')} in {name} left out: {why}", err=True)
+    unreadable = sum(row.outcome is RejectionReason.UNREADABLE for row in found.rejected)
+    if unreadable:
+        click.echo(
+            f"trialfleet: {plural(unreadable, 'commit')} of {found.commits} left out: this clone lacks files that "
+            "they change; fix: git fetch --refetch --no-filter",
+            err=True,
+        )
+    for row, commits in count_missing(found).items():
+        count = f"{plural(commits, 'commit')} in {row.language} left out"
+        click.echo(f"trialfleet: {count}: {row.detail}; fix: {row.hint}", err=True)
 
 
 def _say_what_is_left(end: MiningEnd) -> None:
