@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -175,7 +176,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         findings = [finding.model_dump(mode="json") for finding in examined]
         click.echo(printable_json({**rows, "findings": findings}))
     else:
-        _print(found, state, order, miner, minutes, cutoff)
+        _print(found, state, order, miner, minutes, cutoff, limits.want)
     _say_what_is_left(end)
     if end.given_up:
         sys.stdout.flush()
@@ -394,6 +395,7 @@ def _print(
     miner: Miner,
     minutes: float,
     cutoff: date | None,
+    want: int,
 ) -> None:
     console = Screen(width=None if sys.stdout.isatty() else 180)
     examined = state.findings(order)
@@ -412,9 +414,24 @@ def _print(
             f"{plural(temporary, 'commit')} failed for a reason outside of the repository (no network, a busy "
             "machine, a missing program): the next call examines them again"
         )
+    for line in yield_table.summarise_causes(examined):
+        console.print(Text(line))
     kept = sum(finding.kept for finding in examined)
     if kept:
         dated = yield_table.age(state.tasks(order), cutoff)
         console.print(Text(f"{plural(kept, 'task')} in {miner.file}" + (f"; {dated}" if dated else "")))
     else:
         console.print(Text("no task was kept: the logs above say why"))
+    for line in _next_commands(miner.file, kept, want, len(order) - len(examined)):
+        console.print(Text(line))
+
+
+def _next_commands(file: Path, kept: int, want: int, left: int) -> Iterator[str]:
+    """What to call now. `left`: candidates that were not examined."""
+    if kept < want and left:
+        yield f"Next: the same command examines more of the {plural(left, 'candidate')} that are left"
+    campaign = file.parent.parent / "campaign.yaml"  # `trialfleet init` writes it
+    if kept and campaign.is_file():
+        yield f"Next: trialfleet power {shlex.quote(os.path.relpath(campaign))}"
+    elif kept:
+        yield f"Next: trialfleet init, which writes a campaign for {shlex.quote(os.path.relpath(file))}"
