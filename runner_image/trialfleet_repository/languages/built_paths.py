@@ -9,11 +9,11 @@ BUILT_TESTS = "built_tests.mjs"  # a file of ours, in environments
 MAKES = "--makes="
 
 
-def built_paths(command: Sequence[str], directory: str) -> tuple[str, ...]:
+def find_built_paths(command: Sequence[str], directory: str) -> tuple[str, ...]:
     """Paths of the workspace that the command says it makes. `directory`: the folder in which it is called.
 
-    >>> built_paths(("node", "{environment}/built_tests.mjs", "--makes=dist", "--", "mocha", "--makes=a"), "web")
-    ('web/dist',)
+    >>> find_built_paths(("node", "{environment}/built_tests.mjs", "--makes=a", "--", "x", "--makes=b"), "web")
+    ('web/a',)
     """
     if not any(word.endswith(f"/{BUILT_TESTS}") for word in command[1:2]):
         return ()

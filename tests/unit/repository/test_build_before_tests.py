@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.excluded_paths import Exclusions
-from trialfleet_repository.languages import is_harness
+from trialfleet_repository.languages import LANGUAGES, is_harness
+from trialfleet_repository.languages.built_paths import BUILT_TESTS
 from trialfleet_repository.languages.ecmascript.build_steps import BuildBeforeTests, find_build
 from trialfleet_repository.languages.ecmascript.product import find_javascript_product
 from trialfleet_repository.languages.project_files import ProjectFiles
@@ -147,3 +150,34 @@ def test_scripts_of_a_build_are_test_side() -> None:
     names = ("rollup.config.mjs", "web/webpack.config.js", "tsup.config.ts", "gulpfile.js", "web/Gruntfile.js")
     assert all(map(is_harness, names))
     assert not is_harness("src/rollup.js")
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize(
+    ("build", "code"), [("mkdir -p build/test && cp test/a.mts build/test/a.mjs", 1), ("exit 127", 1)]
+)
+def test_the_runner_gets_what_was_compiled_and_the_report_names_its_source(
+    tmp_path: Path, build: str, code: int
+) -> None:
+    """The report is of Mocha's kind; its runner here writes what it was given."""
+    runner = tmp_path / "node_modules/.bin/runner"
+    runner.parent.mkdir(parents=True)
+    given = "JSON.stringify({ file: require('path').resolve(process.argv[3]) }, null, 1)"
+    writes = f"require('fs').writeFileSync(process.argv[2], {given})"
+    runner.write_text(f"#!/usr/bin/env node\n{writes}; process.exit(process.argv.length - 3)\n")
+    runner.chmod(0o755)
+    package, report = tmp_path / "web", tmp_path / "report.json"
+    (package / "test").mkdir(parents=True)
+    (package / "test/a.mts").write_text("")
+    script = next(file for file in LANGUAGES["JavaScript"].own_files if file.name == BUILT_TESTS)
+    options = [f"--report={report}", "--makes=build", "--reads=build/test", f"--build={build}"]
+    words = ["node_modules/.bin/runner", str(report), "+tests", "test/a.mts"]
+    argv = ["node", str(script), *options, "--", *words]
+    ended = subprocess.run(argv, cwd=package, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
+    assert ended.stdout == ""
+    if build.startswith("exit"):
+        assert "the build before the tests failed: exit 127 of exit 127" in ended.stderr
+        assert not report.exists()
+    else:
+        assert json.loads(report.read_text()) == {"file": str(package / "test/a.mts")}

@@ -12,7 +12,7 @@ from trialfleet_repository.languages import LANGUAGES, Language
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, read_commits
 from trialfleet_tasks.mining.mine import CandidateCommits, candidates
-from trialfleet_tasks.mining.missing_programs import count_missing, without_missing_programs
+from trialfleet_tasks.mining.missing_programs import count_missing, drop_missing_programs
 
 
 def _fix(made: Made, name: str, source: str, test: str) -> str:
@@ -24,7 +24,7 @@ def _fix(made: Made, name: str, source: str, test: str) -> str:
 def _found(made: Made, *here: str) -> tuple[CandidateCommits, set[str]]:
     commits = read_commits(made.folder / ".git")
     whole = candidates(commits, LANGUAGES.values(), CandidateRules(), made.folder / ".git")
-    found = without_missing_programs(whole, made.folder / ".git", lambda name: name in here)
+    found = drop_missing_programs(whole, made.folder / ".git", lambda name: name in here)
     return found, {candidate.commit.sha for candidate in found.chosen}
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from trialfleet_tasks.commands.mine import _next_commands
-from trialfleet_tasks.mining.findings import REMEDIES, MiningFinding, RejectionReason
-from trialfleet_tasks.mining.yield_table import remedy_of, shared_causes, summarise_causes
+from trialfleet_tasks.mining.findings import REMEDIES, MiningFinding, RejectionReason, cause_of
+from trialfleet_tasks.mining.yield_table import find_shared_causes, remedy_of, summarise_causes
 
 
 def finding(sha: str, reason: RejectionReason, detail: str = "", hint: str | None = None) -> MiningFinding:
@@ -45,14 +43,14 @@ _ROWS = [
 ]
 
 
-@given(st.lists(st.sampled_from(_ROWS), max_size=12))
-def test_groups_are_parts_of_all_and_the_largest_come_first(findings: list[MiningFinding]) -> None:
-    shared = shared_causes(findings, most=3)
-    counts = [count for count, _ in shared]
-    assert counts == sorted(counts, reverse=True)
-    assert sum(counts) <= len(findings)
-    assert len(shared) <= 3
-    assert all(count > 1 and remedy_of(each) for count, each in shared)
+def test_groups_are_parts_of_all_and_the_largest_come_first() -> None:
+    for findings in combinations_with_replacement(_ROWS, 4):
+        shared = find_shared_causes(findings, most=1)
+        counts = [count for count, _ in shared]
+        assert counts in ([], [2], [3], [4])
+        assert all(remedy_of(each) for _, each in shared)
+        alike = [each for each in findings if shared and cause_of(each) == cause_of(shared[0][1])]
+        assert len(alike) == sum(counts)
 
 
 def test_the_next_command(tmp_path: Path) -> None:

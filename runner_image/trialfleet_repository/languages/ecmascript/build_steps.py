@@ -13,8 +13,8 @@ from posixpath import dirname, normpath
 
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.languages.ecmascript.formats import SUFFIXES
-from trialfleet_repository.languages.ecmascript.module_places import module_places
-from trialfleet_repository.languages.ecmascript.test_script import runners_of, test_script_name
+from trialfleet_repository.languages.ecmascript.module_places import list_module_places
+from trialfleet_repository.languages.ecmascript.test_script import find_test_script_name, runners_of
 from trialfleet_repository.languages.manifest_files import file_in
 from trialfleet_repository.languages.project_files import joined_path
 from trialfleet_repository.languages.protocol import is_foreign, is_test_path
@@ -122,7 +122,7 @@ def _scripts(facts: Mapping[str, object]) -> dict[str, str]:
 
 def _split_at_call(scripts: Mapping[str, str]) -> tuple[list[str], str]:
     """The steps before the call of the test runner, and that call."""
-    for name in dict.fromkeys(("test", test_script_name(scripts))):
+    for name in dict.fromkeys(("test", find_test_script_name(scripts))):
         steps = list(_steps(scripts, name))
         at = next((at for at, step in enumerate(steps) if runners_of(step)), None)
         if at is not None:
@@ -278,7 +278,7 @@ class _BuiltReading:
                     yield from _made_files(inner)
 
     def _resolves(self, place: str) -> bool:
-        return place in self._all_folders or any(path in self.tree for path in module_places(place))
+        return place in self._all_folders or any(path in self.tree for path in list_module_places(place))
 
     def _files(self, *, tests: bool) -> Iterator[tuple[str, bytes]]:
         start = "" if self.package == ROOT else f"{self.package}/"

@@ -10,10 +10,10 @@ CODE = (*SUFFIXES, ".vue", ".svelte", ".astro")
 _COMPILED = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
 
 
-def module_places(place: str) -> tuple[str, ...]:
+def list_module_places(place: str) -> tuple[str, ...]:
     """`place`: the specifier as a path of the repository.
 
-    >>> [path in module_places("a.js") for path in ("a.js", "a.ts", "a.js/index.ts", "a/index.js")]
+    >>> [path in list_module_places("a.js") for path in ("a.js", "a.ts", "a.js/index.ts", "a/index.js")]
     [True, True, True, False]
     """
     stem = _COMPILED.sub("", place)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.languages.ecmascript.build_steps import find_build_scripts
-from trialfleet_repository.languages.ecmascript.module_places import CODE, module_places
+from trialfleet_repository.languages.ecmascript.module_places import CODE, list_module_places
 from trialfleet_repository.languages.manifest_files import folders_above
 from trialfleet_repository.languages.project_files import ProjectFiles, joined_path, reach_files
 
@@ -90,7 +90,7 @@ class _JavaScriptModules:
         """The files that a specifier may mean."""
         if place is None:
             return
-        yield from (path for path in module_places(place) if path in self.project.sources)
+        yield from (path for path in list_module_places(place) if path in self.project.sources)
 
     def _package_of(self, path: str) -> str:
         above = folders_above(path.rpartition("/")[0] or ".")

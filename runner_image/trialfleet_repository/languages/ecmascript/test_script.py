@@ -57,10 +57,10 @@ def test_script(scripts: Mapping[str, str]) -> str:
     >>> test_script({"test:types": "vitest --typecheck", "test:lib": "vitest run", "test": "nx test"})
     'vitest run'
     """
-    return scripts.get(test_script_name(scripts), "")
+    return scripts.get(find_test_script_name(scripts), "")
 
 
-def test_script_name(scripts: Mapping[str, str]) -> str:
+def find_test_script_name(scripts: Mapping[str, str]) -> str:
     """The name of that script."""
     others = (name for name, text in scripts.items() if _OTHER_TESTS.fullmatch(name) and runners_of(text))
     return "test" if runners_of(scripts.get("test", "")) else next(others, "test")
