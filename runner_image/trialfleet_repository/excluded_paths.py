@@ -30,13 +30,19 @@ class Exclusions:
     """Decides for one task which changes are excluded from a patch. `baseline`: paths of the original workspace;
     `pythonpath`: import roots; `travelling`: paths that the fix itself changes, which are never excluded, also on
     a test path (lib/ansible/plugins/test/); `provided`: modules of the environment, computed only if a patch adds
-    a module."""
+    a module; `built`: paths of what a build makes, which nobody writes."""
 
     baseline: Collection[str]
     test_files: Collection[str]
     pythonpath: Collection[str] = (".",)
     travelling: Collection[str] = ()
     provided: Callable[[], Provided] = standard
+    built: Collection[str] = ()
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Those of `built` that the original workspace does not have."""
+        return frozenset(path for path in self.built if path not in self.baseline and path not in self._folders)
 
     def excludes(self, path: str) -> bool:
         """Whether a change of `path` is excluded: test files and their support (other tests, their data), modules
@@ -50,6 +56,7 @@ class Exclusions:
             or is_harness(path)
             or is_context_file(path)
             or is_junk(path)
+            or any(path == made or path.startswith(f"{made}/") for made in self.made)
             or path in self._roots  # an archive can be imported from
             or any(part.lower().endswith(_METADATA) for part in parts)
             or self._shadows_a_test(path)

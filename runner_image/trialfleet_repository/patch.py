@@ -59,7 +59,7 @@ class WorkspacePatch:
 
 def diff(workspace: Path, template: Template, exclusions: Exclusions) -> WorkspacePatch:
     """Compare the workspace after the agent's run with its original."""
-    found = survey(workspace, template.manifest)
+    found = survey(workspace, template.manifest, exclusions.made)
     changes, excluded = _split(found.changes, exclusions)
     kept, unfit = _fitting(changes, template)
     return WorkspacePatch(

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.untrusted import regular_file
 from trialfleet_repository.languages import format_named
+from trialfleet_repository.languages.built_paths import find_built_paths
 from trialfleet_repository.languages.report_format import ReadFile
 from trialfleet_repository.languages.settings_record import SettingsPlugin
 from trialfleet_repository.trees import ROOT
@@ -27,6 +28,11 @@ class CalledTests:
     command: tuple[str, ...]
     results: ResultFormat
     directory: str = ROOT
+
+    @property
+    def built(self) -> tuple[str, ...]:
+        """Paths of the workspace that a build before the tests makes."""
+        return find_built_paths(self.command, self.directory)
 
     def selected(self, tests: Sequence[str], workspace: Path) -> tuple[str, ...]:
         """What is put in the place of `{tests}` for ids or test files, whose paths start at the workspace."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,17 +29,18 @@ class WorkspaceScan:
     odd: frozenset[str]
 
 
-def survey(root: Path, manifest: Manifest) -> WorkspaceScan:
+def survey(root: Path, manifest: Manifest, made: Collection[str] = ()) -> WorkspaceScan:
     """One pass over `root`. Files that were given and cannot be read count as unchanged, those that are gone or
-    became something else than files as removed."""
-    walk = _Walk(root, manifest)
+    became something else than files as removed. `made`: paths, none of them given, that a build makes: what is
+    there is no change."""
+    walk = _Walk(root, manifest, made)
     walk.walk()
     return WorkspaceScan(walk.changes, frozenset(walk.odd))
 
 
 class _Walk:
-    def __init__(self, root: Path, manifest: Manifest) -> None:
-        self.root, self.manifest = os.fsencode(root), manifest
+    def __init__(self, root: Path, manifest: Manifest, made: Collection[str]) -> None:
+        self.root, self.manifest, self.made = os.fsencode(root), manifest, frozenset(made)
         self.changes: dict[str, TreeEntry | None] = {}
         self.odd: set[str] = set()
         self.seen: set[str] = set()
@@ -53,7 +54,8 @@ class _Walk:
             folder = todo.pop()
             for name, mode in self._children(folder):
                 path = f"{folder}/{name}" if folder else name
-                if name.lower() == ".git" or (is_junk(path) and path not in self.manifest):
+                is_product = path in self.manifest or not (path in self.made or is_junk(path))
+                if name.lower() == ".git" or not is_product:
                     continue
                 if stat.S_ISDIR(mode):
                     todo.append(path)

@@ -62,6 +62,7 @@ def monorepo(tmp_path: Path) -> Made:
     made.write(".github/workflows/ci.yml", WORKFLOW)
     made.write(".github/workflows/odd.yml", "{: [")
     made.write("AGENTS.md", "# Read me\n")
+    made.write("docs/agents.md", "# How our agents are deployed\n")
     made.write(".cursor/rules/a.mdc", "rule\n")
     made.write(".claude/skills/fix/SKILL.md", "skill\n")
     made.write(".windsurfrules", "other\n")
@@ -85,6 +86,7 @@ def test_what_is_found_and_written(monorepo: Made) -> None:
     ]
     context = [".claude/skills/fix/SKILL.md", ".cursor/rules/a.mdc", "AGENTS.md", "CLAUDE.md"]
     assert (found["context_files"], found["other_instructions"]) == (context, [".windsurfrules"])
+    assert found["pages"] == ["docs/agents.md"]
     assert (found["commits"], found["candidates"]) == (1, {"Python": 1}), "the first commit fixes nothing"
     folder = monorepo.folder / "trialfleet"
     assert Path(found["folder"]) == folder, "at the root, wherever it was started"

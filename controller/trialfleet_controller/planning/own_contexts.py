@@ -13,6 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_repository.context_files import COPIES, is_context_file
 from trialfleet_repository.git import GitError, git, locate_repository, read_blobs
+from trialfleet_repository.instruction_pages import find_pages
 from trialfleet_repository.trees import Tree, TreeEntry, check, pack, resolve
 from trialfleet_tasks.taskfile import LoadedTask
 
@@ -119,7 +120,8 @@ def _followed(
     """Context files with what their links lead to. A link that leads nowhere, or out of the repository, is no
     file."""
     known = set(files) - links.keys()
-    leads = {path: resolve(path, links) for path in files if _counts(path)}
+    pages = find_pages(files)
+    leads = {path: resolve(path, links) for path in files if _counts(path) and path not in pages}
     targets = {path: target for path, target in leads.items() if target in known}
     data = read(sorted(set(targets.values())))
     return {path: data[target] for path, target in sorted(targets.items())}

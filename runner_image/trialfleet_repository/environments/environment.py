@@ -5,6 +5,7 @@ Built once per digest, complete or not at all, and sealed read-only.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -28,6 +29,7 @@ from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironm
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.cache import Cache, built_in_place, built_once
 from trialfleet_repository.environments import tool_environment
+from trialfleet_repository.languages import language_of_kind
 from trialfleet_repository.trees import pack
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
@@ -287,7 +289,16 @@ def _out_of_reach(environment: Path) -> bool:
 
 
 def _facts(ref: EnvironmentRef) -> dict[str, Any]:
-    return ref.model_dump(mode="json", exclude={"digest", "tree", "repository", "metadata"}) | {"format": FORMAT}
+    facts = ref.model_dump(mode="json", exclude={"digest", "tree", "repository", "metadata"})
+    return facts | {"format": FORMAT} | ({} if isinstance(ref, PythonEnvironmentRef) else _own_files(ref.kind))
+
+
+@functools.cache
+def _own_files(kind: str) -> dict[str, Any]:
+    """What it gets of ours, by name: an older environment has another content."""
+    language = language_of_kind(kind)
+    files = () if language is None else language.own_files
+    return {"own": {file.name: sha256(file.read_bytes()) for file in files}} if files else {}
 
 
 def _digest(ref: EnvironmentRef, python: str | None = None) -> str:

@@ -99,8 +99,8 @@ class _Build:
         self.checkout.mkdir()
         write_changes(tree, self.checkout)
         language = language_of_kind(self.ref.kind)
-        for own in language.own_files if language is not None else ():
-            shutil.copyfile(own, self.folder / own.name)
+        for file in language.own_files if language is not None else ():
+            shutil.copyfile(file, self.folder / file.name)
         for argv in self.ref.alone:
             self.run(argv, network=False)
         self._write_registries()

@@ -61,12 +61,13 @@ class Language:
     in another way. `find_package`: the folder in which the tests of a file's folder are called. `lock`: of
     repositories that need a lock and have none. `programs`: that its tasks may need, first the one without which
     no test runs. `managers`: that install packages, of which a repository needs one. `linkers`: those of them that
-    call a C compiler. `asks`: what a program is asked for its version, if not --version. `version_line`: where its
-    answer names other programs' first. `own_files`: of ours, that every environment has. `offline`: variables
-    that keep tools from their registries: attempts have them, and fetching does not. `registry`: variables that
-    name the user's registry to its tools, before files of the repository; fetching has them. `registry_files`:
-    files that name it to tools without such variables, by their places, in which {environment} and {home} stand
-    for folders. `tools`: what its tools do with the files of an environment.
+    call a C compiler. `program_of`: the program that a file of the project is for, by the file's name. `installs`:
+    the command that installs a program. `asks`: what a program is asked for its version, if not --version.
+    `version_line`: where its answer names other programs' first. `own_files`: files of ours that every environment
+    has. `offline`: variables that keep tools from their registries: attempts have them, and fetching does not.
+    `registry`: variables that name the user's registry to its tools, before files of the repository; fetching has
+    them. `registry_files`: files that name it to tools without such variables, by their places, in which
+    {environment} and {home} stand for folders. `tools`: what its tools do with the files of an environment.
 
     Results. `formats`: of results, first the usual one. `traces`: how stack traces look. `class_files`: suffixes
     of files that a trace names by the class alone.
@@ -103,6 +104,8 @@ class Language:
     programs: tuple[str, ...] = ()
     managers: tuple[str, ...] = ()
     linkers: tuple[str, ...] = ()
+    program_of: Mapping[str, str] = field(default_factory=dict[str, str])
+    installs: Mapping[str, str] = field(default_factory=dict[str, str])
     asks: Mapping[str, str] = field(default_factory=dict[str, str])
     version_line: re.Pattern[str] = NOTHING
     own_files: tuple[Path, ...] = ()

@@ -24,6 +24,7 @@ from trialfleet_repository.environments.provided import provided
 from trialfleet_repository.environments.python_environment import lay_metadata
 from trialfleet_repository.environments.tool_environment import furnish
 from trialfleet_repository.excluded_paths import Exclusions
+from trialfleet_repository.test_call import CalledTests
 from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_repository.workspace import Template
 from trialfleet_runner.agents.workspace_settings import deliverable_files
@@ -135,7 +136,12 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     except (OperatorError, ValueError) as error:
         raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
     exclusions = Exclusions(
-        given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
+        given.manifest,
+        task.test_files,
+        task.pythonpath,
+        task.travelling_tests,
+        lambda: provided(built),
+        CalledTests(task.test_command, task.results, task.directory).built,
     )
     metadata = metadata_of(task.environment)
     return Ready(

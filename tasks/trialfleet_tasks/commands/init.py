@@ -150,8 +150,10 @@ def _rows(found: RepositorySurvey) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("pytest lacks", found.pytest_lacks),
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
+        ("no context", found.pages),  # named like one
     )
-    yield from ((title, values) for title, values in rows if values or not title.startswith("pytest"))
+    optional = {"pytest gets", "pytest lacks", "no context"}
+    yield from ((title, values) for title, values in rows if values or title not in optional)
 
 
 def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:

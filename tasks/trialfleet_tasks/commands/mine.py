@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -49,6 +50,7 @@ from trialfleet_tasks.mining.mine import (
     candidates,
     run,
 )
+from trialfleet_tasks.mining.missing_programs import count_missing, without_missing_programs
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
@@ -152,7 +154,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     environments = _chosen(here, obstacles, given["languages"])
     lacking = [] if given["languages"] else [LANGUAGES[name] for name in obstacles]
     languages = [LANGUAGES[name] for name in environments]
-    found = candidates(commits, languages, rules, git_dir, lacking=lacking)
+    found = without_missing_programs(candidates(commits, languages, rules, git_dir, lacking=lacking), git_dir)
     _say_what_is_lacking(found, obstacles)
     miner = _mine(root, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
@@ -174,7 +176,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         findings = [finding.model_dump(mode="json") for finding in examined]
         click.echo(printable_json({**rows, "findings": findings}))
     else:
-        _print(found, state, order, miner, minutes, cutoff)
+        _print(found, state, order, miner, minutes, cutoff, limits.want)
     _say_what_is_left(end)
     if end.given_up:
         sys.stdout.flush()
@@ -257,11 +259,21 @@ def _chosen(
 
 def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, OperatorError]) -> None:
     """Why commits are left out whose tools this machine lacks."""
-    lacking = Counter(row.language for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN)
-    for name, commits in lacking.items():
+    rows = [row for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN and not row.detail]
+    for name, commits in Counter(row.language for row in rows).items():
         if name is not None:
             why = one_line(str(obstacles[name]))
             click.echo(f"trialfleet: {plural(commits, 'commit')} in {name} left out: {why}", err=True)
+    unreadable = sum(row.outcome is RejectionReason.UNREADABLE for row in found.rejected)
+    if unreadable:
+        click.echo(
+            f"trialfleet: {plural(unreadable, 'commit')} of {found.commits} left out: this clone lacks files that "
+            "they change; fix: git fetch --refetch --no-filter",
+            err=True,
+        )
+    for row, commits in count_missing(found).items():
+        count = f"{plural(commits, 'commit')} in {row.language} left out"
+        click.echo(f"trialfleet: {count}: {row.detail}; fix: {row.hint}", err=True)
 
 
 def _say_what_is_left(end: MiningEnd) -> None:
@@ -383,6 +395,7 @@ def _print(
     miner: Miner,
     minutes: float,
     cutoff: date | None,
+    want: int,
 ) -> None:
     console = Screen(width=None if sys.stdout.isatty() else 180)
     examined = state.findings(order)
@@ -404,9 +417,24 @@ def _print(
             f"{plural(temporary, 'commit')} failed for a reason outside of the repository (no network, a busy "
             "machine, a missing program): the next call examines them again"
         )
+    for line in yield_table.summarise_causes(examined):
+        console.print(Text(line))
     kept = sum(finding.kept for finding in examined)
     if kept:
         dated = yield_table.age(state.tasks(order), cutoff)
         console.print(Text(f"{plural(kept, 'task')} in {miner.file}" + (f"; {dated}" if dated else "")))
     else:
         console.print(Text("no task was kept: the logs above say why"))
+    for line in _next_commands(miner.file, kept, want, len(order) - len(examined)):
+        console.print(Text(line))
+
+
+def _next_commands(file: Path, kept: int, want: int, left: int) -> Iterator[str]:
+    """What to call now. `left`: candidates that were not examined."""
+    if kept < want and left:
+        yield f"Next: the same command examines more of the {plural(left, 'candidate')} that are left"
+    campaign = file.parent.parent / "campaign.yaml"  # `trialfleet init` writes it
+    if kept and campaign.is_file():
+        yield f"Next: trialfleet power {shlex.quote(os.path.relpath(campaign))}"
+    elif kept:
+        yield f"Next: trialfleet init, which writes a campaign for {shlex.quote(os.path.relpath(file))}"

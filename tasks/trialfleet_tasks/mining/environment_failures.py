@@ -27,6 +27,7 @@ _TEMPORARY = re.compile(
     re.IGNORECASE,
 )
 _WAITED = re.compile(r"ended after (\d+) s, with (\d+) s of core time")
+_INCOMPLETE = re.compile(r"cannot be read: |is incomplete in ")  # of a clone, which may be completed
 _ABSENT = re.compile(r"there is no program \S+ on this machine")
 _MAY_BE = frozenset({RejectionReason.ENVIRONMENT_FAILED, RejectionReason.CANNOT_RUN_AT_FIX})
 HINTS: Mapping[RejectionReason, str] = {
@@ -73,4 +74,6 @@ def is_temporary(reason: RejectionReason, said: str) -> bool:
         return waited is not None and 2 * int(waited[2]) < int(waited[1])
     if reason is RejectionReason.NO_TOOLCHAIN:
         return True
+    if reason is RejectionReason.UNREADABLE:
+        return _INCOMPLETE.search(said) is not None
     return reason is RejectionReason.ENVIRONMENT_FAILED and _TEMPORARY.search(said) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Literal
@@ -97,6 +98,36 @@ class MiningFinding(Frozen):
     @property
     def kept(self) -> bool:
         return self.outcome == "kept"
+
+
+_NAMES = re.compile(r"[\w.-]*[/\d][\w./-]*")  # what differs where the same happens: paths, versions, digests
+
+
+def cause_of(finding: MiningFinding) -> tuple[str, str]:
+    """Equal for findings of the same cause.
+
+    >>> first, second = (f"No module named 'shop': tests/test_{n}.py at 3.1{n}" for n in (1, 2))
+    >>> reason = RejectionReason.CANNOT_RUN_AT_FIX
+    >>> len({cause_of(MiningFinding(commit="a", outcome=reason, detail=detail)) for detail in (first, second)})
+    1
+    """
+    return str(finding.outcome), _NAMES.sub("…", finding.detail)
+
+
+_BY_HAND = "read its log; a task by hand can name the command, the variables and the packages that its tests need"
+_OTHERS = "choose other commits with --paths or --since"
+REMEDIES: Mapping[RejectionReason, str] = {
+    RejectionReason.UNREADABLE: "get the files of the clone: git fetch --refetch --no-filter",
+    RejectionReason.NO_ISSUE: "give --issues more issues, or take another --prompt",
+    RejectionReason.TELLS_THE_FIX: "take another --prompt",
+    RejectionReason.TOO_SLOW: "give them more time with --timeout",
+    RejectionReason.TOO_BIG: "mine where more memory and disk are free, or other commits with --paths",
+    RejectionReason.CANNOT_RUN_AT_FIX: _BY_HAND,
+    RejectionReason.FAILS_AT_FIX: _BY_HAND,
+    RejectionReason.NEEDS_NETWORK: _OTHERS,
+    RejectionReason.FLAKY: _OTHERS,
+}
+"""What helps where a finding has no hint of its own."""
 
 
 _BY_KIND: Mapping[ProblemKind, RejectionReason] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +14,7 @@ from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.git import GitError, git, locate_repository
 from trialfleet_repository.languages import Language, is_test_path
 from trialfleet_tasks.mining.findings import RejectionReason
+from trialfleet_tasks.mining.incomplete_history import find_readable_changes
 from trialfleet_tasks.sources.commit_date import parse_commit_date
 
 _HEAD = "\x01"  # no row of numbers begins with it
@@ -38,13 +39,14 @@ class FileChange:
 @dataclass(frozen=True)
 class HistoryCommit:
     """A commit with one parent. `committed`: the day where it was committed; None where it has no date that can be
-    read."""
+    read. `whole`: the clone has the files that it changes; of others, `changes` has no numbers of lines."""
 
     sha: str
     parent: str
     committed: date | None
     message: str
     changes: tuple[FileChange, ...]
+    whole: bool = True
 
     @property
     def subject(self) -> str:
@@ -123,25 +125,47 @@ def resolve(git_dir: Path, name: str) -> str:
 def read_commits(
     git_dir: Path, *, head: str = "HEAD", since: str | None = None, until: str | None = None, limit: int = 3000
 ) -> tuple[HistoryCommit, ...]:
-    """The newest commits, merges left out, newest first. `since`, `until`: dates as git reads them.
+    """The newest commits, merges left out, newest first. `since`, `until`: dates as git reads them. A clone may
+    lack files on purpose (`git clone --filter`): commits that change these are not `whole`.
 
-    Raises `OperatorError` when there is no such commit, or the clone lacks a file that a commit changes.
+    Raises `OperatorError` when there is no such commit, or the history cannot be read.
     """
     resolve(git_dir, head)
     args = ["log", "--no-merges", "--no-renames", "-z", f"--max-count={limit}"]
     args += [f"--{name}={value}" for name, value in (("since", since), ("until", until)) if value]
     end = ("--end-of-options", head, "--")
+    dated = ("--date=raw", f"--format={_FORMAT}")
     try:
-        facts = git((*args, "--numstat", "--date=raw", f"--format={_FORMAT}", *end), git_dir=git_dir)
         messages = git((*args, "--format=%H %B", *end), git_dir=git_dir)
+        texts = dict(row.split(" ", 1) for row in _rows(messages) if " " in row)
+        try:
+            return tuple(_commits(_rows(git((*args, "--numstat", *dated, *end), git_dir=git_dir)), texts))
+        except GitError:
+            return _read_incomplete(git_dir, _rows(git((*args, *dated, *end), git_dir=git_dir)), texts)
     except GitError as error:
         raise OperatorError(
             f"the history cannot be read: {error}",
             where=f"{source_folder(git_dir)}: {head}",
             hint="use a full clone, or read fewer commits (--commits)",
         ) from None
-    texts = dict(row.split(" ", 1) for row in _rows(messages) if " " in row)
-    return tuple(_commits(_rows(facts), texts))
+
+
+def _read_incomplete(git_dir: Path, rows: Sequence[str], texts: Mapping[str, str]) -> tuple[HistoryCommit, ...]:
+    """`rows`: of all commits, without their changes."""
+    commits = tuple(_commits(rows, texts))
+    readable = find_readable_changes(git_dir, [commit.sha for commit in commits])
+    how = ("log", "--no-walk=unsorted", "--stdin", "--no-renames", "-z", "--numstat", "--date=raw")
+    asked = "".join(f"{sha}\n" for sha in readable.whole).encode()
+    facts = git((*how, f"--format={_FORMAT}"), git_dir=git_dir, stdin=asked) if asked else b""
+    whole = {commit.sha: commit for commit in _commits(_rows(facts), texts)}
+    return tuple(
+        whole.get(each.sha) or _without_numbers(each, readable.paths.get(each.sha, ())) for each in commits
+    )
+
+
+def _without_numbers(commit: HistoryCommit, paths: Iterable[str]) -> HistoryCommit:
+    changes = tuple(FileChange(path, _LINES_OF_BINARY, _LINES_OF_BINARY) for path in paths)
+    return replace(commit, changes=changes, whole=False)
 
 
 def _rows(output: bytes) -> list[str]:
@@ -186,6 +210,8 @@ def judge(
 ) -> CandidateCommit | RejectionReason:
     """The candidate that the commit is, or why it is none. Pure: by names and numbers of lines. If it changes
     source and tests of several languages, the one with the most changed lines of source counts."""
+    if not commit.whole:
+        return RejectionReason.UNREADABLE
     changes = [found for one in languages if (found := _changes(commit, one)).source]
     if not changes:
         return RejectionReason.NO_SOURCE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 from trialfleet_repository.git import git
 from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_tasks.mining.examine import Miner
-from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
+from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, cause_of
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, HistoryCommit, judge, spread, undone
 from trialfleet_tasks.mining.state import MiningState
 
@@ -99,8 +98,6 @@ _OF_ALL = frozenset(
         *(RejectionReason.NEEDS_NETWORK, RejectionReason.TESTS_LEFT_OUT),
     }
 )
-_NAMES = re.compile(r"[\w.-]*[/\d][\w./-]*")  # what differs where the same happens: paths, versions, digests
-
 MiningProgress = Callable[[dict[str, str]], None]  # commit -> what is done with it now
 
 
@@ -131,7 +128,7 @@ class _Streaks:
     repeated: dict[str, MiningFinding] = field(default_factory=dict[str, MiningFinding])
 
     def add(self, finding: MiningFinding) -> None:
-        language, cause = finding.language or PYTHON.name, (str(finding.outcome), _NAMES.sub("…", finding.detail))
+        language, cause = finding.language or PYTHON.name, cause_of(finding)
         before, count = self.last.get(language, (cause, 0))
         self.last[language] = (cause, count + 1 if before == cause else 1)
         if finding.outcome in _OF_ALL and self.last[language][1] >= IN_A_ROW:

@@ -14,6 +14,7 @@ from trialfleet_git.view import source_folder
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.context_files import COPIES, is_context_file, leftovers
+from trialfleet_repository.instruction_pages import find_pages
 from trialfleet_repository.languages import LANGUAGES, is_foreign, is_test_path
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.languages.python.distribution import is_setup_script
@@ -35,8 +36,9 @@ MANY = 200  # of anything that is listed
 
 class RepositorySurvey(Frozen):
     """`languages`: files by language, most first. `pytest_given`, `pytest_lacks`: of the command by which a Python
-    project calls its tests, what mining uses, and what it cannot use. `candidates`: commits that mining would
-    examine, by language, most first. `first`, `last`: dates of the oldest and the newest commit that was read."""
+    project calls its tests, what mining uses, and what it cannot use. `pages`: named as context files are, where
+    no agent reads them. `candidates`: commits that mining would examine, by language, most first. `first`, `last`:
+    dates of the oldest and the newest commit that was read."""
 
     commit: str
     files: int
@@ -49,6 +51,7 @@ class RepositorySurvey(Frozen):
     pytest_lacks: tuple[str, ...] = ()
     context_files: tuple[str, ...]
     other_instructions: tuple[str, ...]
+    pages: tuple[str, ...] = ()
     commits: int
     candidates: dict[str, int]
     first: date | None
@@ -66,7 +69,8 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
     judged = [judge(each, LANGUAGES.values(), CandidateRules()) for each in history]
     candidates = Counter(found.language.name for found in judged if isinstance(found, CandidateCommit))
     dates = sorted(each.committed for each in history if each.committed is not None)
-    context = context_files(tree)
+    pages = find_pages(tree)
+    context = context_files({path: entry for path, entry in tree.items() if path not in pages})
     languages = _count_languages(tree)
     call = (declared_command(tree) if "Python" in languages else None) or PytestCall("")
     survey = RepositorySurvey(
@@ -80,7 +84,10 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         pytest_given=call.given[:MANY],
         pytest_lacks=call.refused[:MANY],
         context_files=tuple(sorted(context))[:MANY],
-        other_instructions=tuple(path for path in leftovers(tree) if path not in context)[:MANY],
+        other_instructions=tuple(path for path in leftovers(tree) if path not in context and path not in pages)[
+            :MANY
+        ],
+        pages=tuple(sorted(pages))[:MANY],
         commits=len(history),
         candidates=dict(candidates.most_common()),
         first=dates[0] if dates else None,

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from trialfleet_ledger.display_text import one_line
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.task import TaskSpec
-from trialfleet_tasks.mining.findings import MEANING, MiningFinding, RejectionReason
+from trialfleet_tasks.mining.findings import MEANING, REMEDIES, MiningFinding, RejectionReason, cause_of
 from trialfleet_tasks.mining.mine import CandidateCommits
 
 # Where a candidate stopped: everything that comes later had been reached.
@@ -84,6 +85,35 @@ def describe_lost_tests(tasks: Sequence[TaskSpec]) -> Table:
     for reason, number in tests.most_common():
         table.add_row(Text(one_line(reason)), str(number), str(named[reason]))
     return table
+
+
+def shared_causes(findings: Sequence[MiningFinding], most: int = 5) -> list[tuple[int, MiningFinding]]:
+    """(How often, the first finding), of the causes that two commits or more have and something helps against, the
+    most frequent first."""
+    rejected = [finding for finding in findings if not finding.kept]
+    counts = Counter(map(cause_of, rejected))
+    first = {cause_of(finding): finding for finding in reversed(rejected)}
+    shared = [(count, first[cause]) for cause, count in counts.most_common() if count > 1]
+    return [(count, finding) for count, finding in shared if remedy_of(finding)][:most]
+
+
+def remedy_of(finding: MiningFinding) -> str | None:
+    """The one thing to do about it."""
+    usual = REMEDIES.get(finding.outcome) if isinstance(finding.outcome, RejectionReason) else None
+    return finding.hint or usual
+
+
+def summarise_causes(findings: Sequence[MiningFinding]) -> list[str]:
+    """Lines that say what most commits failed by, and what helps.
+
+    >>> row = MiningFinding(commit="a", outcome=RejectionReason.TOO_SLOW, detail="it took 61 s")
+    >>> summarise_causes([row, row.model_copy(update={"commit": "b", "detail": "it took 62 s"})])
+    ['2 commits: too_slow: it took 61 s; fix: give them more time with --timeout']
+    """
+    return [
+        f"{plural(count, 'commit')}: {finding.outcome}: {one_line(finding.detail, 160)}; fix: {remedy_of(finding)}"
+        for count, finding in shared_causes(findings)
+    ]
 
 
 def by_cutoff(tasks: Sequence[TaskSpec], cutoff: date | None) -> dict[str, int] | None:

@@ -67,7 +67,7 @@ def test_a_shipped_language_is_whole(language: Language) -> None:
     if language.preset is not None:
         assert language.programs
         assert set(language.linkers) | set(language.asks) <= {*language.programs, "javac"}
-    assert all(map(Path.is_file, language.own_files))
+    assert all(file.is_file() for file in language.own_files)
     for name in ("test_paths", "harness", "junk"):
         pattern = getattr(language, name)
         assert pattern.flags == PYTHON.test_paths.flags, "patterns of all languages are joined"

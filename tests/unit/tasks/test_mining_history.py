@@ -156,3 +156,29 @@ def test_histories_that_cannot_be_mined(tmp_path: Path) -> None:
     assert "--unshallow" in str(refused.value)
     with pytest.raises(OperatorError, match="there is no commit '--output"):
         read_commits(open_repository(made.folder).git_dir, head="--output=/tmp/x")
+
+
+@pytest.mark.parametrize("filtered", ["blob:none", "tree:0"])
+def test_a_clone_without_some_files_gives_the_commits_that_are_whole(tmp_path: Path, filtered: str) -> None:
+    made = Made(tmp_path / "shop")
+    for number in range(6):
+        made.commit(f"Fix {number}", shop__a=f"x = {number}\n", tests__test_a=f"y = {number}\n")
+    made.git("config", "uploadpack.allowFilter", "true")
+    made.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    there = tmp_path / "clone"
+    made.git("clone", "-q", "--bare", f"--filter={filtered}", f"file://{made.folder}", str(there))
+    whole = read_commits(made.folder / ".git")
+    lacking = read_commits(open_repository(there).git_dir)
+    assert [commit.sha for commit in lacking] == [commit.sha for commit in whole]
+    assert not any(commit.whole for commit in lacking)
+    assert [commit.message for commit in lacking] == [commit.message for commit in whole]
+    assert judge(lacking[0], [PYTHON], CandidateRules()) is RejectionReason.UNREADABLE
+
+    for revision in ("HEAD", "HEAD~1"):  # git fetches what they show
+        made.git("-C", str(there), "show", "--numstat", revision)
+    some = read_commits(open_repository(there).git_dir)
+    assert [commit.whole for commit in some] == [True, True, False, False, False]
+    assert some[:2] == whole[:2]
+    assert isinstance(judge(some[0], [PYTHON], CandidateRules()), CandidateCommit)
+    made.git("-C", str(there), "fetch", "-q", "--refetch", "--no-filter")
+    assert read_commits(open_repository(there).git_dir) == whole, "what the message names helps"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from trialfleet_repository.languages.built_paths import BUILT_TESTS
 from trialfleet_repository.languages.ecmascript.formats import FORMATS, SUFFIXES
 from trialfleet_repository.languages.ecmascript.names import NAMES
 from trialfleet_repository.languages.ecmascript.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.ecmascript.preset import (
+    MANAGERS,
     lacks_lock,
     lock_place,
     make_node_preset,
@@ -72,6 +74,7 @@ ECMASCRIPT = Language(
             *(".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".swcrc"),
         )
         + r"|/(?:(?:(?:vite|vitest|jest|babel|karma|playwright|cypress)\.conf(?:ig)?"
+        r"|(?:rollup|rolldown|webpack|rspack|tsup|tsdown|esbuild|unbuild)\.config|gulpfile|gruntfile"
         r"|(?:vitest|jest)\.(?:workspace|setup)|\.mocharc|\.babelrc|\.nycrc|\.c8rc)(?:\.[^/]+)?"
         r"|tsconfig[^/]*\.json)\Z"
     ),
@@ -83,7 +86,9 @@ ECMASCRIPT = Language(
     lock=LockRules(lacks_lock, lock_place, "npm install --package-lock-only"),
     programs=("node", "npm"),
     managers=("npm", "pnpm", "yarn", "bun"),
-    own_files=(Path(__file__).with_name("node_reporter.mjs"),),
+    program_of=MANAGERS,
+    installs={name: f"npm install --global {name}" for name in ("pnpm", "yarn", "bun")},
+    own_files=tuple(map(Path(__file__).with_name, ("node_reporter.mjs", BUILT_TESTS))),
     offline=("npm_config_offline",),
     registry=find_npm_registry,
     formats=FORMATS,

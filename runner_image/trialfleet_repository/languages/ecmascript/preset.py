@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_repository.languages.built_paths import BUILT_TESTS, MAKES
 from trialfleet_repository.languages.ecmascript import vitest_configuration as vitest
+from trialfleet_repository.languages.ecmascript.build_steps import BuildBeforeTests, find_build
 from trialfleet_repository.languages.ecmascript.test_script import (
     PACKAGES,
     UNREAD,
@@ -36,7 +38,7 @@ _FETCH: Mapping[str, tuple[str, ...]] = {  # by lock file, in the order in which
     "bun.lockb": ("bun", "install", "--frozen-lockfile", "--ignore-scripts"),
     "yarn.lock": ("yarn", "install", "--frozen-lockfile", "--ignore-scripts"),
 }
-_MANAGER = {lock: "pnpm" if argv[0] == "sh" else argv[0] for lock, argv in _FETCH.items()}
+MANAGERS = {lock: "pnpm" if argv[0] == "sh" else argv[0] for lock, argv in _FETCH.items()}
 # The repository's settings may say that there is no lock
 CI_OF_LOCK = (*_FETCH["package-lock.json"], "--package-lock")
 # Coverage is not measured: its table would be the end of every output, and a threshold would decide the exit code.
@@ -111,6 +113,8 @@ def make_node_preset(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> 
     runner = named or default
     results, test_command = _TESTS[runner]
     options, settings = _called_with(runner, tree, folders)
+    call = (*(("env", *settings) if settings else ()), *_with_options(test_command, options))
+    building = find_build(tree, package, _package(tree, package))
     return ToolPreset(
         tools=_tools(lock, results, berry=berry),
         inputs=("package.json", *_FETCH, ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "bunfig.toml"),
@@ -125,7 +129,7 @@ def make_node_preset(environment: ToolEnvironment, tree: Tree, _: VersionOf) -> 
             "npm_config_update_notifier": "false",
             **(_BERRY_VARIABLES if berry else {}),
         },
-        test_command=(*(("env", *settings) if settings else ()), *_with_options(test_command, options)),
+        test_command=_after_build(building, call) if building else call,
         results=results,
     )
 
@@ -151,7 +155,7 @@ def _lock(tree: Tree, package: str) -> tuple[str, str | None]:
 
 def _tools(lock: str | None, results: ResultFormat, *, berry: bool) -> dict[str, str]:
     """Program -> the beginning of an acceptable version. Yarn 1 and newer ones do not read each other's locks."""
-    manager = {_MANAGER[lock]: "1" if lock == "yarn.lock" and not berry else ""} if lock else {}
+    manager = {MANAGERS[lock]: "1" if lock == "yarn.lock" and not berry else ""} if lock else {}
     return {"node": "", **manager, **({"bun": ""} if results == "bun" else {})}
 
 
@@ -250,6 +254,14 @@ def _with_options(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[s
     """After the program and its subcommand."""
     at = 1 if command[1].startswith(("-", "{")) else 2
     return (*command[:at], *options, *command[at:])
+
+
+def _after_build(building: BuildBeforeTests, call: tuple[str, ...]) -> tuple[str, ...]:
+    options = {MAKES: building.makes, "--reads=": building.reads, "--build=": building.commands}
+    words = (f"{name}{value}" for name, values in options.items() for value in values)
+    at = call.index("{tests}")
+    start = ("node", f"{{environment}}/{BUILT_TESTS}", "--report={junit}")
+    return (*start, *words, "--", *call[:at], "+tests", *call[at:])
 
 
 _DECLARED = ("dependencies", "devDependencies")

@@ -8,23 +8,24 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_repository.languages.ecmascript.formats import SUFFIXES
+from trialfleet_repository.languages.ecmascript.build_steps import find_build_scripts
+from trialfleet_repository.languages.ecmascript.module_places import CODE, list_module_places
 from trialfleet_repository.languages.manifest_files import folders_above
 from trialfleet_repository.languages.project_files import ProjectFiles, joined_path, reach_files
 
-_CODE = (*SUFFIXES, ".vue", ".svelte", ".astro")
 _IMPORT = re.compile(rb"\b(?:from|import|require)\s{0,9}\(?\s{0,9}[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _COMPUTED = re.compile(rb"\b(?:import|require)\s{0,9}\(\s{0,9}[^\"'`\s)]|\bimport\.meta\.glob\b")
 _ENTRIES = ("main", "module", "browser", "bin", "exports", "source", "types", "typings")
 _BUILT = re.compile(r"\A(?:\./)?(?:dist|lib|build|out|es|esm|cjs)/(?:(?:src|esm|cjs|es|types)/)?")
 _USUAL = ("index", "src/index", "src/main", "src/lib/index", "lib/index", "app", "server", "main")
-_COMPILED = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
 _MOST = 2000  # entries of a package
 
 
 def find_javascript_product(project: ProjectFiles) -> frozenset[str]:
+    """Without the scripts that build before the tests: what these do decides what the tests run."""
     modules = _JavaScriptModules(project)
-    return reach_files(modules.entries(), modules.imported_by)
+    reached = reach_files(modules.entries(), modules.imported_by)
+    return reached.difference(modules.scripts_of_builds()).union(reached.intersection(project.changed))
 
 
 class _JavaScriptModules:
@@ -33,7 +34,7 @@ class _JavaScriptModules:
 
     def entries(self) -> Iterator[str]:
         """Changed modules, and what the packages that hold them name in their manifests."""
-        changed = [path for path in self.project.changed if path.endswith(_CODE) and path in self.project.sources]
+        changed = [path for path in self.project.changed if path.endswith(CODE) and path in self.project.sources]
         yield from changed
         for folder in dict.fromkeys(map(self._package_of, changed)):
             yield from self._named_by(folder)
@@ -48,16 +49,22 @@ class _JavaScriptModules:
                 yield from self._files(joined_path(folder, place))
 
     def imported_by(self, path: str) -> Iterator[str]:
-        if not path.endswith(_CODE):
+        if not path.endswith(CODE):
             return
         folder = path.rpartition("/")[0] or "."
         for data in self.project.texts(path):
             if _COMPUTED.search(data) and folder != ".":  # it may load any module below its folder
                 yield from (
-                    file for file in self.project.sources if file.startswith(f"{folder}/") and file.endswith(_CODE)
+                    file for file in self.project.sources if file.startswith(f"{folder}/") and file.endswith(CODE)
                 )
             for name in dict.fromkeys(_IMPORT.findall(data)):
                 yield from self._resolved(name.decode(errors="replace").partition("?")[0], folder)
+
+    def scripts_of_builds(self) -> Iterator[str]:
+        """Of every package whose tests run after a build, whether they read what it makes or not."""
+        for folder, manifests in self._packages.items():
+            for script in (each for manifest in manifests for each in find_build_scripts(manifest)):
+                yield from self._files(joined_path(folder, script))
 
     def _resolved(self, name: str, folder: str) -> Iterator[str]:
         if name.startswith("."):
@@ -83,10 +90,7 @@ class _JavaScriptModules:
         """The files that a specifier may mean."""
         if place is None:
             return
-        stem = _COMPILED.sub("", place)
-        ends = (*_CODE, ".json")
-        places = (place, *(base + end for base in (place, stem, f"{place}/index") for end in ends))
-        yield from (path for path in dict.fromkeys(places) if path in self.project.sources)
+        yield from (path for path in list_module_places(place) if path in self.project.sources)
 
     def _package_of(self, path: str) -> str:
         above = folders_above(path.rpartition("/")[0] or ".")

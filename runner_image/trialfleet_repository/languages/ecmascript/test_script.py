@@ -57,9 +57,13 @@ def test_script(scripts: Mapping[str, str]) -> str:
     >>> test_script({"test:types": "vitest --typecheck", "test:lib": "vitest run", "test": "nx test"})
     'vitest run'
     """
-    said = scripts.get("test", "")
-    others = (text for name, text in scripts.items() if _OTHER_TESTS.fullmatch(name) and runners_of(text))
-    return said if runners_of(said) else next(others, said)
+    return scripts.get(find_test_script_name(scripts), "")
+
+
+def find_test_script_name(scripts: Mapping[str, str]) -> str:
+    """The name of that script."""
+    others = (name for name, text in scripts.items() if _OTHER_TESTS.fullmatch(name) and runners_of(text))
+    return "test" if runners_of(scripts.get("test", "")) else next(others, "test")
 
 
 def call_of(runner: str, script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

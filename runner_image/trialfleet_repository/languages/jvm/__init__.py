@@ -10,7 +10,7 @@ from pathlib import Path
 from trialfleet_repository.languages.jvm.classes import give_classes, give_filters, java_class
 from trialfleet_repository.languages.jvm.names import NAMES
 from trialfleet_repository.languages.jvm.pass_cautions import PASS_CAUTIONS
-from trialfleet_repository.languages.jvm.preset import make_java_preset
+from trialfleet_repository.languages.jvm.preset import GRADLE_FILES, make_java_preset
 from trialfleet_repository.languages.jvm.product import find_jvm_product, find_jvm_sources
 from trialfleet_repository.languages.jvm.project import find_project
 from trialfleet_repository.languages.jvm.registry import find_maven_mirrors
@@ -71,6 +71,8 @@ JVM = Language(
     preset=make_java_preset,
     find_package=find_project,
     programs=("java", "mvn", "gradle"),
+    program_of={"pom.xml": "mvn", "gradlew": "java", **dict.fromkeys(GRADLE_FILES, "gradle")},
+    installs={"mvn": "apt-get install maven", "gradle": "apt-get install gradle"},
     asks={"java": "-version", "javac": "-version"},
     version_line=re.compile(r"(?m:^)Gradle (\d+(?:\.\d+)+)"),  # Debian's names its JVM's first
     own_files=tuple(map(Path(__file__).with_name, ("gradle_tests.gradle", "TestSettings.java"))),
