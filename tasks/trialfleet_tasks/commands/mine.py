@@ -50,7 +50,7 @@ from trialfleet_tasks.mining.mine import (
     candidates,
     run,
 )
-from trialfleet_tasks.mining.missing_programs import count_missing, without_missing_programs
+from trialfleet_tasks.mining.missing_programs import count_missing, drop_missing_programs
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
@@ -154,7 +154,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     environments = _chosen(here, obstacles, given["languages"])
     lacking = [] if given["languages"] else [LANGUAGES[name] for name in obstacles]
     languages = [LANGUAGES[name] for name in environments]
-    found = without_missing_programs(candidates(commits, languages, rules, git_dir, lacking=lacking), git_dir)
+    found = drop_missing_programs(candidates(commits, languages, rules, git_dir, lacking=lacking), git_dir)
     _say_what_is_lacking(found, obstacles)
     miner = _mine(root, opened, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}

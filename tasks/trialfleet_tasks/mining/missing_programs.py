@@ -26,7 +26,7 @@ def is_program_here(name: str) -> bool:
     return True
 
 
-def without_missing_programs(
+def drop_missing_programs(
     found: CandidateCommits, git_dir: Path, is_here: Callable[[str], bool] = is_program_here
 ) -> CandidateCommits:
     """The candidates whose programs are here; the others are rejected, each with the program that it lacks."""

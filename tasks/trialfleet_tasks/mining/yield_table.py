@@ -87,7 +87,7 @@ def describe_lost_tests(tasks: Sequence[TaskSpec]) -> Table:
     return table
 
 
-def shared_causes(findings: Sequence[MiningFinding], most: int = 5) -> list[tuple[int, MiningFinding]]:
+def find_shared_causes(findings: Sequence[MiningFinding], most: int = 5) -> list[tuple[int, MiningFinding]]:
     """(How often, the first finding), of the causes that two commits or more have and something helps against, the
     most frequent first."""
     rejected = [finding for finding in findings if not finding.kept]
@@ -112,7 +112,7 @@ def summarise_causes(findings: Sequence[MiningFinding]) -> list[str]:
     """
     return [
         f"{plural(count, 'commit')}: {finding.outcome}: {one_line(finding.detail, 160)}; fix: {remedy_of(finding)}"
-        for count, finding in shared_causes(findings)
+        for count, finding in find_shared_causes(findings)
     ]
 
 

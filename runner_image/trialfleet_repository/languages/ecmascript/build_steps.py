@@ -228,7 +228,8 @@ class _BuiltReading:
         """The outputs that test files name. `most`: none unless half of the files do."""
         named = [frozenset(self._named_by(path, data)) for path, data in self._files(tests=True)]
         reading = sum(map(bool, named))
-        return frozenset() if most and 2 * reading < len(named) else frozenset().union(*named)
+        every: frozenset[str] = frozenset(name for names in named for name in names)
+        return frozenset[str]() if most and 2 * reading < len(named) else every
 
     def _named_by(self, path: str, data: bytes) -> Iterator[str]:
         folder, name = dirname(path) or ROOT, str(self.facts.get("name") or "")
