@@ -10,7 +10,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from trialfleet_ledger.records.measurements import TestResult
@@ -18,7 +18,8 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.python_environment import lay_metadata, python_path
 from trialfleet_repository.environments.tool_environment import filled, furnish, furnishings, variables_of
-from trialfleet_repository.languages.python.settings_record import PLUGIN, SettingsRecord, read_settings_record
+from trialfleet_repository.languages import PYTHON, format_named
+from trialfleet_repository.languages.python.settings_record import SettingsRecord, read_settings_record
 from trialfleet_repository.languages.run_files import RunFiles
 from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results import junit
@@ -35,7 +36,7 @@ HOME = "/home/agent"
 REPORT = "junit.xml"  # in HOME
 _GUARD = Path(__file__).with_name("import_guard.py")
 _GUARD_INSIDE = "/run/trialfleet/guard"
-_PLUGIN_NAME, _PLUGIN_INSIDE = "trialfleet_pytest", "/run/trialfleet/pytest"
+_HOOK_INSIDE = "/run/trialfleet/hook"
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,15 @@ class Suite:
     def call(self) -> CalledTests:
         return CalledTests(self.command, self.results, self.directory)
 
+    @property
+    def is_python(self) -> bool:
+        return format_named(self.results) in PYTHON.formats
+
 
 @dataclass(frozen=True)
 class TestRun:
     """`cases` is None when no results were written or they could not be read (`unreadable` says why).
-    `left_out`: bytes that `output` lacks, which is the end of either stream. `settings`: of pytest's project."""
+    `left_out`: bytes that `output` lacks, which is the end of either stream. `settings`: of a Python project."""
 
     __test__ = False  # pytest takes it for a test class otherwise
 
@@ -160,15 +165,16 @@ def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed
     `junit_family=xunit1` brings the file of every case; `seed` is Python's hash seed.
     """
     found = base_variables(environment, home) | {"COLUMNS": "100"}
-    if suite.results == "pytest":
+    if suite.is_python:
         found |= {
             "VIRTUAL_ENV": environment,
             "PYTHONPATH": python_path(workspace, suite.pythonpath, home if suite.metadata else None),
             "PYTHONHASHSEED": str(seed),
             "PYTHONUNBUFFERED": "1",
             "PIP_RETRIES": "0",  # there is no network: pip would wait for one
-            "PYTEST_ADDOPTS": "-o junit_family=xunit1 --color=no",
         }
+    if suite.results == "pytest":
+        found["PYTEST_ADDOPTS"] = "-o junit_family=xunit1 --color=no"
     found |= variables_of(suite.environment, seen=environment, home=home, workspace=workspace)
     places = {"environment": environment, "home": home, "workspace": workspace}
     return found | {name: filled(value, places) for name, value in suite.env.items()}
@@ -244,8 +250,12 @@ def run_tests(
         workspace=seen[workspace],
         seed=seed,
     )
-    if suite.results == "pytest":
-        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p {_PLUGIN_NAME} -o log_cli=false".strip()
+    of_runner = format_named(suite.results)
+    if of_runner.plugin is not None:
+        options = f"-p {_hook_name(of_runner.plugin)} -o log_cli=false"
+        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
+    if of_runner.recorder is not None:
+        words = recorded_call(words, _hook_name(of_runner.recorder), report, f"{environment}/bin/python")
     ended = sandbox.run(
         Job(
             argv=(*wrapper(seen[home]), *suite.call.there(words)),
@@ -264,7 +274,7 @@ def run_tests(
     )
     files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
     run = _read_run(ended, files, suite.results)
-    return replace(run, settings=read_settings_record(home)) if suite.results == "pytest" else run
+    return replace(run, settings=read_settings_record(home)) if suite.is_python else run
 
 
 def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
@@ -285,8 +295,10 @@ def _module_folders(
 ) -> tuple[Mount, ...]:
     """Folders of ours whose modules come before all others."""
     guard = (_guard(scratch / "guard", guarded, workspace, sandbox),) if guarded else ()
-    plugin = (_plugin(scratch / "pytest", sandbox),) if suite.results == "pytest" else ()
-    return (*guard, *plugin)
+    of_runner = format_named(suite.results)
+    module = of_runner.plugin or of_runner.recorder
+    hook = (_hook(scratch / "hook", module, sandbox),) if module else ()
+    return (*guard, *hook)
 
 
 def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:
@@ -299,12 +311,34 @@ def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbo
     return placed(sandbox, folder, _GUARD_INSIDE)
 
 
-def _plugin(folder: Path, sandbox: Sandbox) -> Mount:
-    """A folder for `pytest_settings.py`, under the name that pytest loads it by."""
+def _hook(folder: Path, module: Path, sandbox: Sandbox) -> Mount:
+    """A folder for a module of ours that a test runner loads, or that runs it."""
     remove(folder)
     folder.mkdir(mode=0o755)
-    shutil.copyfile(PLUGIN, folder / f"{_PLUGIN_NAME}.py")
-    return placed(sandbox, folder, _PLUGIN_INSIDE)
+    shutil.copyfile(module, folder / f"{_hook_name(module)}.py")
+    return placed(sandbox, folder, _HOOK_INSIDE)
+
+
+def _hook_name(module: Path) -> str:
+    """That no project has."""
+    return f"trialfleet_{module.stem}"
+
+
+def recorded_call(words: Sequence[str], recorder: str, report: str, python: str) -> tuple[str, ...]:
+    """The call of an interpreter, or of a script that `python` runs, in a process of the module `recorder`.
+
+    >>> recorded_call(("/bin/python", "-W", "error", "-m", "unittest", "test_a"), "rec", "/r.xml", "/bin/python")
+    ('/bin/python', '-W', 'error', '-m', 'rec', '/r.xml', '-m', 'unittest', 'test_a')
+    >>> recorded_call(("/bin/nose2", "test_a"), "rec", "/r.xml", "/bin/python")
+    ('/bin/python', '-m', 'rec', '/r.xml', '/bin/nose2', 'test_a')
+    """
+    own = ("-m", recorder, report)
+    if not PurePosixPath(words[0]).name.startswith("python"):
+        return (python, *own, *words)
+    at = 1
+    while at < len(words) and words[at].startswith("-") and words[at] != "-m":
+        at += 2 if words[at] in ("-W", "-X") else 1
+    return (*words[:at], *own, *words[at:])
 
 
 def _found(program: str, folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from trialfleet_repository.languages.must_fail import MakeMustFail, make_none
 from trialfleet_repository.languages.run_files import RunFiles
@@ -27,7 +28,8 @@ class ReportFormat:
     `arguments`: what replaces `{tests}` for ids (`unit::name`) or test files, by default the units. `suffixes`: of
     test files that the runner can be given. `framework`: the test framework as people name it; None: nobody knows.
     `exit_codes`: of the runner when so many tests failed. `from_directory`: paths that it is given start at the
-    folder that it is called in. `must_fail`: how tests that must fail are made for it."""
+    folder that it is called in. `must_fail`: how tests that must fail are made for it. `plugin`: a module of ours
+    that the runner loads. `recorder`: one that runs the call in its own process and writes the report."""
 
     name: str
     read: Callable[[RunFiles], ReadResults]
@@ -37,6 +39,8 @@ class ReportFormat:
     exit_codes: Callable[[int], Collection[int]] = _end_with_one
     from_directory: bool = True
     must_fail: MakeMustFail = make_none
+    plugin: Path | None = None
+    recorder: Path | None = None
 
 
 def units_of(tests: Iterable[str]) -> list[str]:

@@ -35,6 +35,7 @@ from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to
 from trialfleet_tasks.mining import yield_table
+from trialfleet_tasks.mining.choose_call import choose_python_call, describe_calls
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
@@ -47,6 +48,7 @@ from trialfleet_tasks.mining.mine import (
     MiningLimits,
     MiningProgress,
     candidates,
+    open_candidates,
     run,
 )
 from trialfleet_tasks.mining.node_lock import NodeLocks
@@ -163,6 +165,8 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     order = [candidate.commit.sha for candidate in found.chosen]
     again = frozenset(map(RejectionReason, given["again"]))
     limits = MiningLimits(given["want"], given["jobs"], given["minutes"], again)
+    for line in describe_calls(choose_python_call(miner, open_candidates(found.chosen, state, again))):
+        click.echo(f"trialfleet: {line}", err=True)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
         end = run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)

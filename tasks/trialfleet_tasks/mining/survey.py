@@ -19,9 +19,9 @@ from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.languages.python.distribution import is_setup_script
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
+from trialfleet_tasks.mining.declared_call import DeclaredCall
 from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
-from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.sources.git import read_tree
 
 # Of languages whose tests are not run here
@@ -68,7 +68,7 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
     dates = sorted(each.committed for each in history if each.committed is not None)
     context = context_files(tree)
     languages = _count_languages(tree)
-    call = (declared_command(tree) if "Python" in languages else None) or PytestCall("")
+    call = (declared_command(tree) if "Python" in languages else None) or DeclaredCall("")
     survey = RepositorySurvey(
         commit=commit,
         files=len(tree),

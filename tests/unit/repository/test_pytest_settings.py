@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_repository.languages.python.settings_record import PLUGIN, SettingsRecord, read_settings_record
+from trialfleet_repository.languages.python.pytest import PYTEST
+from trialfleet_repository.languages.python.settings_record import SettingsRecord, read_settings_record
 from trialfleet_repository.results import junit
 from trialfleet_repository.testrun import TestRun
 from trialfleet_sandbox.protocol import Exit
@@ -43,7 +44,8 @@ def run(folder: Path, ini: str, *more: str, files: Mapping[str, str] = {}, plugi
         (folder / path).write_text(text)
     (folder / "plugin").mkdir()
     home.mkdir()
-    shutil.copyfile(PLUGIN, folder / "plugin/trialfleet_pytest.py")
+    assert PYTEST.plugin is not None
+    shutil.copyfile(PYTEST.plugin, folder / "plugin/trialfleet_pytest.py")
     given = "-o junit_family=xunit1" + (" -p trialfleet_pytest -o log_cli=false" if plugin else "")
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=junit.xml", "t/test_t.py"]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
@@ -130,6 +132,6 @@ def test_a_run_that_lacks_results_is_named(conftest: str, missing: str, tmp_path
     ],
 )
 def test_a_forged_record_is_read_as_empty(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "pytest-settings.json").write_bytes(content)
+    (tmp_path / "test-settings.json").write_bytes(content)
     assert read_settings_record(tmp_path) == SettingsRecord()
     assert read_settings_record(tmp_path / "gone") == SettingsRecord()

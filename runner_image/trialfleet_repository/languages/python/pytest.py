@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from trialfleet_repository.languages.python.must_fail import make_python_file
 from trialfleet_repository.languages.report_format import ReadFile, ReportFormat
@@ -35,5 +36,12 @@ def _read(files: RunFiles) -> ReadResults:
 
 
 PYTEST = ReportFormat(
-    "pytest", _read, (".py",), "pytest", _give_functions, from_directory=False, must_fail=make_python_file
+    "pytest",
+    _read,
+    (".py",),
+    "pytest",
+    _give_functions,
+    from_directory=False,
+    must_fail=make_python_file,
+    plugin=Path(__file__).with_name("pytest_settings.py"),
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-RECORD = os.path.join(os.path.expanduser("~"), "pytest-settings.json")  # noqa: PTH111, PTH118 - start-up time
+RECORD = os.path.join(os.path.expanduser("~"), "test-settings.json")  # noqa: PTH111, PTH118 - start-up time
 
 # Destination -> its value where it has no effect, and how a command line spells it. Of pytest, then of plugins.
 NEUTRAL: dict[str, tuple[object, tuple[str, ...]]] = {

@@ -1,4 +1,4 @@
-"""What `pytest_settings` wrote about a run. Tests may have written it instead."""
+"""What our plugin of pytest or our recorder of unittest wrote about a run. Tests may have written it instead."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from trialfleet_ledger.untrusted import regular_file
 
-PLUGIN = Path(__file__).with_name("pytest_settings.py")
-RECORD = "pytest-settings.json"  # in HOME
+RECORD = "test-settings.json"  # in HOME
 MAX_BYTES = 64 * 2**20
 
 
