@@ -51,8 +51,8 @@ def declared_calls(tree: Tree) -> tuple[DeclaredCall, ...]:
 
 def _with_options_of_script(call: DeclaredCall, tree: Tree) -> DeclaredCall:
     """In one process, if the project's own script knows how to run in several."""
-    script = call.runner[1] if call.runner[1:] else ""
-    parallel = script.endswith("runtests.py") and b"--parallel" in tree[script].data
+    script = next((word for word in call.runner if word.endswith("runtests.py") and word in tree), None)
+    parallel = script is not None and b"--parallel" in tree[script].data
     return replace(call, runner=(*call.runner, "--parallel=1")) if parallel else call
 
 

@@ -27,7 +27,7 @@ _ROOTS = (
 _VALUED = frozenset({"-p", "--pattern", "-k", "--durations", "-v", "--verbosity", "--tag", "--exclude-tag", "-j"})
 # Options that choose tests, or change how they are shown or how fast they run.
 _DROPPED = re.compile(
-    r"-[vqfbcdr]+|-v\d|-k.+|-j\d+|--(?:verbose|verbosity|quiet|failfast|buffer|catch|locals|durations|pattern|no-?input"
+    r"-[vqfbcdr]+|-W.*|-v\d|-k.+|-j\d+|--(?:verbose|verbosity|quiet|failfast|buffer|catch|locals|durations|pattern|no-?input"
     r"|parallel|keepdb|reverse|shuffle|timing|tag|exclude-tag|debug-sql|traceback|no-color|force-color|pdb|enable-faulthandler"
     r"|slowest|serial|concurrency|with-coverage|cover[\w-]*|fail-under|log-capture|junit-xml|rng-seed|jobs)(?:=.*)?"
 )
@@ -72,7 +72,7 @@ def read_unittest_call(
         pythonpath=tuple(dict.fromkeys((*(folders or ()), *roots))) if roots or folders else folders,
         refused=tuple(dict.fromkeys((*refused, *notes))),
         runs_another=True,
-        runner=(*runner, *kept),
+        runner=(runner[0], *_warnings(words), *runner[1:], *kept),
         targets=tuple(_path(folder, target) for target in targets if target) or (_path(folder, ""),),
     )
 
@@ -101,6 +101,16 @@ def _find_runner(
                 return runner, rest, ()
             return UNITTEST, (), (f"{name} (tests are run by unittest)",)
     return None
+
+
+def _warnings(words: Sequence[str]) -> tuple[str, ...]:
+    """What an interpreter is told of warnings, which fail tests where they are errors.
+
+    >>> _warnings(("python", "-W", "error", "-Wd", "-m", "unittest"))
+    ('-Werror', '-Wd')
+    """
+    joined = re.sub(r"(?<!\S)-W ", "-W", " ".join(words))
+    return tuple(word for word in joined.split() if word.startswith("-W") and not UNKNOWN_TEXT.search(word))
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:

@@ -112,7 +112,7 @@ def describe_settings(run: TestRun) -> tuple[str, ...]:
 
 
 def not_all_ran(run: TestRun) -> Problem | None:
-    """At the fixed tree: a test that pytest collects and that has no result. Where no result has the id of a test,
+    """At the fixed tree: a test that its runner collects and that has no result. Where no result has the id of a test,
     ids tell nothing."""
     collected = run.settings.collected or ()
     missing = [result.id for result in run.results(collected) if result.outcome == "missing"]
@@ -122,7 +122,8 @@ def not_all_ran(run: TestRun) -> Problem | None:
         kind=ProblemKind.TESTS_LEFT_OUT,
         message=f"at the fixed tree: {len(missing)} of {len(collected)} tests that are collected have no result, "
         f"such as {missing[0]}",
-        hint="a plugin or conftest.py of the project ends the run early, or gives tests other names in the report",
+        hint="a plugin, conftest.py or test runner of the project ends the run early, leaves tests out, or gives "
+        "them other names in the report",
         tree="fixed",
         output=run.output[-OUTPUT_CHARS:],
     )

@@ -13,6 +13,7 @@ import pytest
 
 from trialfleet_ledger.interpreters import interpreters
 from trialfleet_repository.languages import format_named
+from trialfleet_repository.languages.must_fail import FailToPass
 from trialfleet_repository.languages.python.settings_record import read_settings_record
 from trialfleet_repository.languages.python.unittest_runner import UNITTEST
 from trialfleet_repository.passed_runs import agrees
@@ -201,3 +202,32 @@ def test_what_is_given_for_ids() -> None:
     assert format_named("unittest").arguments(ids, files.get) == (
         "app.tests.test_t.A.test_a", "app.tests.test_t.A.test_b", "app.tests.test_s", "test_u",
     )  # fmt: skip
+
+
+def test_functions_of_nose2_have_no_class(tmp_path: Path) -> None:
+    """Which makes a class for each, whose name says nothing."""
+    text = """
+import unittest
+
+def make(number):
+    class C(unittest.FunctionTestCase):
+        def id(self): return f"test_t.test_it:{number}"
+    return C(lambda: None)
+
+def load_tests(*_): return unittest.TestSuite(map(make, (1, 2)))
+"""
+    ended = run(tmp_path, "-m", "unittest", "test_t", files={"tests/test_t.py": text})
+    assert outcomes(ended, "tests/test_t.py") == {"test_it[1]": "passed", "test_it[2]": "passed"}
+
+
+def test_tests_that_must_fail_do(tmp_path: Path) -> None:
+    path = "tests/test_t.py"
+    made = format_named("unittest").must_fail(FailToPass((f"{path}::Plain::test_fails",), {path: TESTS}, "z1"))
+    assert made.exit_code is None
+    assert "pytest" not in made.text
+    files = {path: TESTS, made.path: made.text}
+    names = format_named("unittest").arguments(made.tests, lambda name: files.get(name, "").encode() or None)
+    ended = run(tmp_path, "-m", "unittest", *names, files=files)
+    assert outcomes(ended, made.path) == {test.removeprefix(f"{made.path}::"): "failed" for test in made.tests}, (
+        ended.output
+    )

@@ -140,7 +140,7 @@ def test_the_order_of_the_places_and_pytest_before_other_runners() -> None:
 @pytest.mark.parametrize(
     ("line", "runner", "pythonpath", "refused"),
     [
-        ("python -W error -m unittest -v -b tests.test_cart", UNITTEST, None, ()),
+        ("python -W error -m unittest -v -b tests.test_cart", ("python", "-Werror", "-m", "unittest"), None, ()),
         ("coverage run -m unittest discover -s tests -p '*_test.py'", UNITTEST, ("tests",), ()),
         ("python -m unittest discover tests", UNITTEST, ("tests",), ()),
         ("python -m unittest discover -s app/tests -t app", UNITTEST, ("app",), ()),

@@ -72,13 +72,19 @@ def address(test: Any) -> tuple[str, str]:
     example = getattr(test, "_dt_test", None)  # a doctest
     if example is not None:
         return path_of(example.filename or "") or str(example.filename), str(example.name)
-    start = f"{kind.__module__}.{kind.__qualname__}."
-    method = str(test.id())
-    method = method[len(start) :] if method.startswith(start) else str(getattr(test, "_testMethodName", method))
+    names = kind.__qualname__.split(".")
+    whole = str(test.id())
+    start = ".".join((kind.__module__, *names, ""))
+    if whole.startswith(start):
+        method = whole[len(start) :]
+    elif whole.startswith(f"{kind.__module__}."):  # a function, to nose2
+        names, method = [], whole[len(kind.__module__) + 1 :]
+    else:
+        method = str(getattr(test, "_testMethodName", whole))
     made = SCENARIO.fullmatch(method)
     if made is not None:
         method = f"{made['method']}[{made['name'] or made['number']}]"
-    return path_of_module(kind.__module__), "::".join((*kind.__qualname__.split("."), method))
+    return path_of_module(kind.__module__), "::".join((*names, method))
 
 
 def tests_of(suite: Any) -> Iterator[Any]:
