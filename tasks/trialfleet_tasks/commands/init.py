@@ -146,12 +146,12 @@ def _rows(found: RepositorySurvey) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("locks", found.locks),
         ("test runners", found.test_runners),
         ("CI tests with", found.ci_test_commands),
-        ("pytest gets", found.pytest_given),
-        ("pytest lacks", found.pytest_lacks),
+        ("test call gets", found.call_given),
+        ("test call lacks", found.call_lacks),
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
     )
-    yield from ((title, values) for title, values in rows if values or not title.startswith("pytest"))
+    yield from ((title, values) for title, values in rows if values or not title.startswith("test call"))
 
 
 def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:

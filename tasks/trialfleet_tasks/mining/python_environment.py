@@ -67,10 +67,10 @@ class PythonEnvironments:
         return tuple((call, self._with_call(call, tree, committed, version, tests)) for call in calls)
 
     def choose_call(self, tree: Tree) -> DeclaredCall:
-        """The preferred one, else one of the same runner, else the first that is declared."""
+        """The preferred one, else one like it (of pytest, or not), else the first that is declared."""
         calls = [call for call in declared_calls(tree) if call.place or call == self.preferred]
         wanted = self.preferred or DeclaredCall("")
-        alike = [call for call in calls if self.preferred and call.runner[:3] == wanted.runner[:3]]
+        alike = [call for call in calls if self.preferred and bool(call.runner) == bool(wanted.runner)]
         same = [call for call in alike if call == wanted]
         return next(iter((*same, *alike, *calls)), DeclaredCall(""))
 

@@ -34,7 +34,7 @@ MANY = 200  # of anything that is listed
 
 
 class RepositorySurvey(Frozen):
-    """`languages`: files by language, most first. `pytest_given`, `pytest_lacks`: of the command by which a Python
+    """`languages`: files by language, most first. `call_given`, `call_lacks`: of the command by which a Python
     project calls its tests, what mining uses, and what it cannot use. `candidates`: commits that mining would
     examine, by language, most first. `first`, `last`: dates of the oldest and the newest commit that was read."""
 
@@ -45,8 +45,8 @@ class RepositorySurvey(Frozen):
     locks: tuple[str, ...]
     test_runners: tuple[str, ...]
     ci_test_commands: tuple[str, ...]
-    pytest_given: tuple[str, ...] = ()
-    pytest_lacks: tuple[str, ...] = ()
+    call_given: tuple[str, ...] = ()
+    call_lacks: tuple[str, ...] = ()
     context_files: tuple[str, ...]
     other_instructions: tuple[str, ...]
     commits: int
@@ -77,8 +77,8 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         locks=_named(tree, {name for language in LANGUAGES.values() for name in language.survey.locks}),
         test_runners=tuple(sorted(_test_runners(tree))),
         ci_test_commands=_ci_test_commands(tree),
-        pytest_given=call.given[:MANY],
-        pytest_lacks=call.refused[:MANY],
+        call_given=call.given[:MANY],
+        call_lacks=call.refused[:MANY],
         context_files=tuple(sorted(context))[:MANY],
         other_instructions=tuple(path for path in leftovers(tree) if path not in context)[:MANY],
         commits=len(history),

@@ -112,8 +112,8 @@ def describe_settings(run: TestRun) -> tuple[str, ...]:
 
 
 def not_all_ran(run: TestRun) -> Problem | None:
-    """At the fixed tree: a test that its runner collects and that has no result. Where no result has the id of a test,
-    ids tell nothing."""
+    """At the fixed tree: a test that its runner collects and that has no result. Where no result has the id of a
+    test, ids tell nothing."""
     collected = run.settings.collected or ()
     missing = [result.id for result in run.results(collected) if result.outcome == "missing"]
     if not missing or len(missing) == len(collected):
