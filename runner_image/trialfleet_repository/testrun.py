@@ -221,15 +221,13 @@ def run_tests(
     whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
-        return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
+        return _not_run(5, "no test is named\n")
     home = scratch / "home"
     remove(home)
     if kept is not None and kept.exists():
         kept.rename(home)
     (home / "tmp").mkdir(parents=True)
-    record = record or scratch / "record"
-    remove(record)
-    record.mkdir()
+    record = _empty_folder(record or scratch / "record")
     furnish(suite.environment, workspace, home)
     lay_metadata(suite.metadata, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
@@ -238,11 +236,11 @@ def run_tests(
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     wanted = suite.call.selected(tests, workspace)
     if not wanted:
-        return TestRun(Exit(5, "itself", 0.0, 0.0), f"no package holds {', '.join(tests[:3])}\n", None)
+        return _not_run(5, f"no package holds {', '.join(tests[:3])}\n")
     report, environment = f"{seen[home]}/{REPORT}", seen[suite.environment]
     words = suite.call.argv((*wanted, *extra), report, environment, programs, workspace)
     if not _found(words[0], workspace / suite.directory):
-        return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
+        return _not_run(127, f"{words[0]}: no such program")
     env = variables(
         replace(suite, pythonpath=(*(mount.target for mount in added), *suite.pythonpath)),
         environment=environment,
@@ -250,12 +248,7 @@ def run_tests(
         workspace=seen[workspace],
         seed=seed,
     )
-    of_runner = format_named(suite.results)
-    if of_runner.plugin is not None:
-        options = f"-p {_hook_name(of_runner.plugin)} -o log_cli=false"
-        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
-    if of_runner.recorder is not None:
-        words = recorded_call(words, _hook_name(of_runner.recorder), report, f"{environment}/bin/python")
+    words = _load_hook(suite, words, env, report)
     ended = sandbox.run(
         Job(
             argv=(*wrapper(seen[home]), *suite.call.there(words)),
@@ -275,6 +268,16 @@ def run_tests(
     files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
     run = _read_run(ended, files, suite.results)
     return replace(run, settings=read_settings_record(home)) if suite.is_python else run
+
+
+def _empty_folder(folder: Path) -> Path:
+    remove(folder)
+    folder.mkdir()
+    return folder
+
+
+def _not_run(code: int, why: str) -> TestRun:
+    return TestRun(Exit(code, "itself", 0.0, 0.0), why, None)
 
 
 def _read_run(ended: Exit, files: RunFiles, results: ResultFormat) -> TestRun:
@@ -324,12 +327,23 @@ def _hook_name(module: Path) -> str:
     return f"trialfleet_{module.stem}"
 
 
-def recorded_call(words: Sequence[str], recorder: str, report: str, python: str) -> tuple[str, ...]:
+def _load_hook(suite: Suite, words: tuple[str, ...], env: dict[str, str], report: str) -> tuple[str, ...]:
+    """The call with the module of `_hook` in it, by its words or by a variable in `env`."""
+    of_runner = format_named(suite.results)
+    if of_runner.plugin is not None:
+        options = f"-p {_hook_name(of_runner.plugin)} -o log_cli=false"
+        env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
+    if of_runner.recorder is None:
+        return words
+    return wrap_call(words, _hook_name(of_runner.recorder), report, f"{env['VIRTUAL_ENV']}/bin/python")
+
+
+def wrap_call(words: Sequence[str], recorder: str, report: str, python: str) -> tuple[str, ...]:
     """The call of an interpreter, or of a script that `python` runs, in a process of the module `recorder`.
 
-    >>> recorded_call(("/bin/python", "-W", "error", "-m", "unittest", "test_a"), "rec", "/r.xml", "/bin/python")
+    >>> wrap_call(("/bin/python", "-W", "error", "-m", "unittest", "test_a"), "rec", "/r.xml", "/bin/python")
     ('/bin/python', '-W', 'error', '-m', 'rec', '/r.xml', '-m', 'unittest', 'test_a')
-    >>> recorded_call(("/bin/nose2", "test_a"), "rec", "/r.xml", "/bin/python")
+    >>> wrap_call(("/bin/nose2", "test_a"), "rec", "/r.xml", "/bin/python")
     ('/bin/python', '-m', 'rec', '/r.xml', '/bin/nose2', 'test_a')
     """
     own = ("-m", recorder, report)

@@ -18,7 +18,7 @@ from trialfleet_repository.languages.python.settings_record import read_settings
 from trialfleet_repository.languages.python.unittest_runner import UNITTEST
 from trialfleet_repository.passed_runs import agrees
 from trialfleet_repository.results import junit
-from trialfleet_repository.testrun import TestRun, recorded_call, trouble
+from trialfleet_repository.testrun import TestRun, trouble, wrap_call
 from trialfleet_sandbox.protocol import Exit
 from trialfleet_tasks.validate.judge import not_all_ran
 
@@ -105,7 +105,7 @@ def run(
     shutil.copyfile(UNITTEST.recorder, folder / "hook/recorder_of_ours.py")
     given = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
     given |= {"HOME": str(home), "PYTHONPATH": "hook:tests", **env}
-    argv = recorded_call((python, *words), "recorder_of_ours", str(folder / "report.xml"), python)
+    argv = wrap_call((python, *words), "recorder_of_ours", str(folder / "report.xml"), python)
     ended = subprocess.run(argv, cwd=folder, env=given, capture_output=True, text=True, check=False)
     report = folder / "report.xml"
     cases = junit.parse(report.read_bytes()) if report.exists() else None

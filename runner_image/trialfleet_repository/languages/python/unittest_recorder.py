@@ -122,15 +122,15 @@ class Case:
         self.file, self.name, self.outcome, self.message, self.text = file, name, outcome, message, text
 
     def xml(self) -> str:
-        head = f"<testcase classname={quoted(self.file)} name={quoted(self.name)}"
+        head = f"<testcase classname={quote_text(self.file)} name={quote_text(self.name)}"
         tag = TAGS.get(self.outcome)
         if tag is None:
             return head + "/>"
         text = NOT_OF_XML.sub("?", self.text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return f"{head}><{tag} message={quoted(self.message)}>{text}</{tag}></testcase>"
+        return f"{head}><{tag} message={quote_text(self.message)}>{text}</{tag}></testcase>"
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     return quoteattr(NOT_OF_XML.sub(lambda found: f"#x{ord(found[0]):02X}", text))
 
 
@@ -192,14 +192,14 @@ class Recorder:
                 setattr(result, call, self.telling(call, getattr(result, call)))
 
     def telling(self, call: str, original: Any) -> Any:
-        def told(test: Any, *args: Any, **kwargs: Any) -> Any:
+        def tell_both(test: Any, *args: Any, **kwargs: Any) -> Any:
             if call != "addSubTest":
                 self.tell(call, test, args[0] if args else kwargs.get("err"), kwargs.get("details"))
             elif args[1] is not None:
                 self.tell("addFailure", test, args[1], None)
             return original(test, *args, **kwargs)
 
-        return told
+        return tell_both
 
     def write(self) -> None:
         """Everything so far. Not in a process that a test forked."""
@@ -222,7 +222,7 @@ def record_suites(recorder: Recorder) -> None:
     """The outermost suites: what tests run themselves is their own."""
     run = unittest.BaseTestSuite.__call__
 
-    def recorded(suite: Any, *args: Any, **kwargs: Any) -> Any:
+    def record_call(suite: Any, *args: Any, **kwargs: Any) -> Any:
         result = args[0] if args else kwargs.get("result")
         if recorder.running or result is None:
             return run(suite, *args, **kwargs)
@@ -235,20 +235,20 @@ def record_suites(recorder: Recorder) -> None:
             recorder.running = False
             recorder.write()
 
-    setattr(unittest.BaseTestSuite, "__call__", recorded)  # noqa: B010 - its type is another
+    setattr(unittest.BaseTestSuite, "__call__", record_call)  # noqa: B010 - its type is another
 
 
 def record_loader(recorder: Recorder) -> None:
     """What the standard loader makes of each name that it is given, whether or not it is run then."""
     load = unittest.TestLoader.loadTestsFromName
 
-    def recorded(loader: Any, name: str, module: Any = None) -> Any:
+    def record_call(loader: Any, name: str, module: Any = None) -> Any:
         suite = load(loader, name, module)
         if not recorder.running:
             recorder.load(suite, name)
         return suite
 
-    setattr(unittest.TestLoader, "loadTestsFromName", recorded)  # noqa: B010 - its type is another
+    setattr(unittest.TestLoader, "loadTestsFromName", record_call)  # noqa: B010 - its type is another
 
 
 def run_call(words: list[str]) -> None:
