@@ -164,9 +164,10 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
     again = frozenset(map(RejectionReason, given["again"]))
-    limits = MiningLimits(given["want"], given["jobs"], given["minutes"], again)
     for line in describe_calls(choose_python_call(miner, open_candidates(found.chosen, state, again))):
         click.echo(f"trialfleet: {line}", err=True)
+    left = given["minutes"] and max(0.0, given["minutes"] - (time.monotonic() - started) / 60)
+    limits = MiningLimits(given["want"], given["jobs"], left, again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
         end = run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)

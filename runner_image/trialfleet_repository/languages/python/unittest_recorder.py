@@ -52,7 +52,7 @@ def path_of(file: str) -> str | None:
     return None if path.startswith("..") else path.replace(os.sep, "/")
 
 
-@lru_cache(maxsize=None)  # noqa: UP033 - `functools.cache` is of Python 3.9
+@lru_cache(maxsize=None)
 def path_of_module(name: str) -> str:
     """The file of a module, or of the module that holds what is named; the name itself where there is none."""
     parts = name.split(".")
