@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,9 +16,8 @@ from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.validate.bench import passing_tests
 
-_COMMITS = 3  # that are tried until a test passes
-_CALLS = 4  # that are tried at one
-_FILES = 12  # of tests, of the newest commits
+_COMMITS = 3  # that are tried at most, until one call leads
+_CALLS = 2  # of pytest, and of other runners, that are tried at one
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,8 @@ class TriedCall:
     @property
     def words(self) -> str:
         """As a sentence names it."""
-        options = f" {shlex.join(self.call.arguments)}" if self.call.arguments else ""
         place = f" ({self.call.place})" if self.call.place else ""
-        return f"`{self.call.program}{options}`{place}: {plural(self.passed, 'test')}"
+        return f"`{self.call.program}`{place}: {plural(self.passed, 'test')}"
 
 
 def choose_python_call(miner: Miner, candidates: Sequence[CandidateCommit]) -> tuple[TriedCall, ...]:
@@ -45,20 +42,26 @@ def choose_python_call(miner: Miner, candidates: Sequence[CandidateCommit]) -> t
         return ()
     newest = [candidate for candidate in candidates if candidate.language is PYTHON]
     newest.sort(key=lambda candidate: str(candidate.commit.committed), reverse=True)
-    files = list(dict.fromkeys(path for candidate in newest for path in candidate.tests))[:_FILES]
+    passed: dict[str, TriedCall] = {}
     for candidate in newest[:_COMMITS]:
         try:
-            facts = miner.environment_facts(candidate)
-            choices = environments.of_each_call(*facts)[:_CALLS]
+            choices = environments.of_each_call(*miner.environment_facts(candidate))
         except OperatorError:
             continue
         if len(choices) < 2:
             return ()
-        tried = rank_calls([TriedCall(call, _count(miner, candidate, one, files)) for call, one in choices])
+        of_pytest = [choice for choice in choices if not choice[0].runner][:_CALLS]
+        others = [choice for choice in choices if choice[0].runner][:_CALLS]
+        for call, environment in (*of_pytest, *others):
+            before = passed.get(call.program, TriedCall(call, 0))
+            count = before.passed + _count(miner, candidate, environment)
+            passed[call.program] = TriedCall(call, count)
+        tried = rank_calls(tuple(passed.values()))
         if tried[0].passed:
             environments.preferred = tried[0].call
-            return tried
-    return ()
+            if tried[0].passed > tried[1].passed:
+                break
+    return rank_calls(tuple(passed.values())) if environments.preferred else ()
 
 
 def rank_calls(tried: Sequence[TriedCall]) -> tuple[TriedCall, ...]:
@@ -73,15 +76,15 @@ def rank_calls(tried: Sequence[TriedCall]) -> tuple[TriedCall, ...]:
     return tuple(sorted(tried, key=lambda one: (-one.passed, one.call.runs_another)))
 
 
-def _count(miner: Miner, candidate: CandidateCommit, environment: PythonEnvironment, files: Sequence[str]) -> int:
-    """How many tests pass at the commit."""
+def _count(miner: Miner, candidate: CandidateCommit, environment: PythonEnvironment) -> int:
+    """How many of the commit's tests pass at it."""
     task = miner.make_task(candidate, environment)
     if isinstance(task, MiningFinding):
         return 0
     try:
         passed = passing_tests(
             task,
-            files,
+            candidate.tests,
             cache=miner.cache,
             mirrors=miner.mirrors,
             sandbox=miner.sandbox,

@@ -59,7 +59,7 @@ class DeclaredCall:
     @property
     def program(self) -> str:
         """As sentences name it."""
-        return shlex.join(self.runner) if self.runner else "pytest"
+        return shlex.join(self.runner or ("pytest", *self.arguments))
 
     @property
     def given(self) -> tuple[str, ...]:

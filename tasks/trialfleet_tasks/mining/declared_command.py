@@ -41,7 +41,7 @@ def declared_calls(tree: Tree) -> tuple[DeclaredCall, ...]:
         if (call := parsed(place, line, env, tree.keys())) is not None
     ]
     tests = [path for path in tree if PYTHON.is_test_module(path)]
-    calls.sort(key=lambda call: (call.runs_another, -_covered(call, tests)))
+    calls.sort(key=lambda call: (call.runs_another, -_covered(call, tests), bool(call.runner and call.refused)))
     found: dict[str, DeclaredCall] = {}
     for call in calls:
         found.setdefault(repr((call.runner, call.arguments, call.env, call.pythonpath)), call)

@@ -62,9 +62,13 @@ class PythonEnvironments:
     def of_each_call(
         self, tree: Tree, committed: date, version: str, tests: Sequence[str]
     ) -> tuple[tuple[DeclaredCall, PythonEnvironment], ...]:
-        """As `of`, for every call that the tree declares."""
-        calls = declared_calls(tree)
-        return tuple((call, self._with_call(call, tree, committed, version, tests)) for call in calls)
+        """As `of`, for every call that the tree declares, if it has an effect."""
+        found: dict[str, tuple[DeclaredCall, PythonEnvironment]] = {}
+        for call in declared_calls(tree):
+            one = self._with_call(call, tree, committed, version, tests)
+            key = repr((one.test_command, sorted(one.env.items()), sorted(one.pythonpath)))
+            found.setdefault(key, (call, one))
+        return tuple(found.values())
 
     def choose_call(self, tree: Tree) -> DeclaredCall:
         """The preferred one, else one like it (of pytest, or not), else the first that is declared."""
