@@ -41,7 +41,9 @@ def declared_calls(tree: Tree) -> tuple[DeclaredCall, ...]:
         if (call := parsed(place, line, env, tree.keys())) is not None
     ]
     tests = [path for path in tree if PYTHON.is_test_module(path)]
-    calls.sort(key=lambda call: (call.runs_another, -_covered(call, tests), bool(call.runner and call.refused)))
+    covered = {id(call): _covered(call, tests) for call in calls}
+    calls = [call for call in calls if covered[id(call)]] or calls  # others are of other projects, or of examples
+    calls.sort(key=lambda call: (call.runs_another, -covered[id(call)], bool(call.runner and call.refused)))
     found: dict[str, DeclaredCall] = {}
     for call in calls:
         found.setdefault(repr((call.runner, call.arguments, call.env, call.pythonpath)), call)

@@ -126,6 +126,14 @@ def test_the_job_with_most_test_files_says_how(ci: str, option: str) -> None:
     assert call.arguments == ("-p", option)
 
 
+def test_a_call_of_another_project_is_none_of_ours() -> None:
+    ci = "jobs:\n  other: {steps: [{run: cd other && pytest}]}\n"
+    files = tree(tox_DOT_ini="[testenv]\ncommands = python -m unittest discover -s src", src__test_a_DOT_py="")
+    files[".github/workflows/ci.yml"] = TreeEntry(ci.encode())
+    calls = declared_calls(files)
+    assert [(call.place, call.program) for call in calls] == [("tox.ini", "python -m unittest"), ("", "pytest")]
+
+
 def test_the_order_of_the_places_and_pytest_before_other_runners() -> None:
     other = "[testenv]\ncommands = python -m unittest discover {envdir}\n"
     both = tree(tox_DOT_ini=other, Makefile="test:\n\tpytest -p no:faulthandler\n")
