@@ -115,7 +115,7 @@ def text_of(problem: Any, details: Any) -> tuple[str, str]:
     return message[:1000], text[-MAX_TEXT:]
 
 
-class Case:
+class RecordedCase:
     """One test and the worst that it was told."""
 
     def __init__(self, file: str, name: str, outcome: str, message: str = "", text: str = "") -> None:
@@ -134,12 +134,12 @@ def quote_text(text: str) -> str:
     return quoteattr(NOT_OF_XML.sub(lambda found: f"#x{ord(found[0]):02X}", text))
 
 
-class Recorder:
+class SuiteRecorder:
     """What the call's suites did. `loaded`: address -> the dotted name of its class."""
 
     def __init__(self, report: str) -> None:
         self.report, self.pid, self.running = report, os.getpid(), False
-        self.cases: dict[tuple[str, str], Case] = {}
+        self.cases: dict[tuple[str, str], RecordedCase] = {}
         self.loaded: dict[tuple[str, str], str] = {}
         self.named: dict[int, str] = {}  # of tests that stand for a name that cannot be loaded
         self.taken_back: list[str] = []
@@ -148,7 +148,7 @@ class Recorder:
         case = self.cases.get((file, name))
         if case is None or ORDER.index(outcome) > ORDER.index(case.outcome):
             self.cases.pop((file, name), None)
-            self.cases[file, name] = Case(file, name, outcome, message, text)
+            self.cases[file, name] = RecordedCase(file, name, outcome, message, text)
 
     def load(self, suite: Any, name: str | None = None) -> None:
         """Note what a loader returned, or what is about to run."""
@@ -218,7 +218,7 @@ class Recorder:
             return
 
 
-def record_suites(recorder: Recorder) -> None:
+def record_suites(recorder: SuiteRecorder) -> None:
     """The outermost suites: what tests run themselves is their own."""
     run = unittest.BaseTestSuite.__call__
 
@@ -238,7 +238,7 @@ def record_suites(recorder: Recorder) -> None:
     setattr(unittest.BaseTestSuite, "__call__", record_call)  # noqa: B010 - its type is another
 
 
-def record_loader(recorder: Recorder) -> None:
+def record_loader(recorder: SuiteRecorder) -> None:
     """What the standard loader makes of each name that it is given, whether or not it is run then."""
     load = unittest.TestLoader.loadTestsFromName
 
@@ -264,7 +264,7 @@ def run_call(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    recorder = Recorder(sys.argv[1])
+    recorder = SuiteRecorder(sys.argv[1])
     record_suites(recorder)
     record_loader(recorder)
     run_call(sys.argv[2:])
