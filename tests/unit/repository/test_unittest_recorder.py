@@ -135,14 +135,25 @@ def test_every_outcome_on_every_python(minor: str, tmp_path: Path) -> None:
 
 
 def test_a_module_that_cannot_be_imported_is_a_collection_error(tmp_path: Path) -> None:
-    files = {"tests/test_a.py": "import nothing_here", "tests/test_b.py": TESTS, "tests/package/__init__.py": "",
-             "tests/package/test_c.py": "1 +"}  # fmt: skip
-    names = ("test_a.Case.test_x", "test_b.Plain.test_passes", "package.test_c")
+    files = {
+        "tests/test_b.py": TESTS,
+        "tests/package/__init__.py": "",
+        "tests/package/test_a.py": "import nothing",
+    }
+    names = ("package.test_a.Case.test_x", "test_b.Plain.test_passes")
     ended = run(tmp_path, "-m", "unittest", *names, files=files)
     assert trouble(ended) == "collection_error"
     failed = {case.classname for case in ended.cases or () if case.at_collection}
-    assert failed == {"tests/test_a.py", "tests/package/test_c.py"}
+    assert failed == {"tests/package/test_a.py"}
     assert outcomes(ended, "tests/test_b.py") == {"Plain::test_passes": "passed"}
+
+
+@pytest.mark.parametrize("text", ["1 +", "nothing_here", "raise SystemError"])
+def test_so_is_one_that_ends_the_runner(text: str, tmp_path: Path) -> None:
+    files = {"tests/test_b.py": TESTS, "tests/test_c.py": text}
+    ended = run(tmp_path, "-m", "unittest", "test_b", "test_c", files=files)
+    assert trouble(ended) == "collection_error"
+    assert [case.classname for case in ended.cases or ()] == ["tests/test_c.py"]
 
 
 def test_scenarios_have_ids_of_their_own(tmp_path: Path) -> None:

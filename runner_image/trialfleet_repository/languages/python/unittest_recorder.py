@@ -243,9 +243,15 @@ def record_loader(recorder: SuiteRecorder) -> None:
     load = unittest.TestLoader.loadTestsFromName
 
     def record_call(loader: Any, name: str, module: Any = None) -> Any:
-        suite = load(loader, name, module)
-        if not recorder.running:
-            recorder.load(suite, name)
+        if recorder.running:
+            return load(loader, name, module)
+        try:
+            suite = load(loader, name, module)
+        except Exception:  # of a module's own code: unittest ends with it
+            recorder.add(path_of_module(name), "", "error", COLLECTION, traceback.format_exc()[-MAX_TEXT:])
+            recorder.write()
+            raise
+        recorder.load(suite, name)
         return suite
 
     setattr(unittest.TestLoader, "loadTestsFromName", record_call)  # noqa: B010 - its type is another
