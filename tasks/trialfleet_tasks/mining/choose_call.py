@@ -53,13 +53,12 @@ def choose_python_call(miner: Miner, candidates: Sequence[CandidateCommit]) -> t
         of_pytest = [choice for choice in choices if not choice[0].runner][:_CALLS]
         others = [choice for choice in choices if choice[0].runner][:_CALLS]
         for call, environment in (*of_pytest, *others):
-            before = passed.get(call.program, TriedCall(call, 0))
-            count = before.passed + _count(miner, candidate, environment)
-            passed[call.program] = TriedCall(call, count)
-        tried = rank_calls(tuple(passed.values()))
-        if tried[0].passed:
-            environments.preferred = tried[0].call
-            if tried[0].passed > tried[1].passed:
+            before = passed.get(call.key, TriedCall(call, 0))
+            passed[call.key] = TriedCall(call, before.passed + _count(miner, candidate, environment))
+        first, *rest = rank_calls(tuple(passed.values()))
+        if first.passed:
+            environments.preferred = first.call
+            if not others or all(first.passed > one.passed for one in rest):
                 break
     return rank_calls(tuple(passed.values())) if environments.preferred else ()
 

@@ -57,6 +57,11 @@ class DeclaredCall:
         return replace(self, arguments=tuple(w for pair in kept for w in pair), refused=(*self.refused, *said))
 
     @property
+    def key(self) -> str:
+        """What is equal for calls that run alike, wherever they are declared."""
+        return repr((self.runner, self.arguments, sorted(self.env.items()), self.pythonpath))
+
+    @property
     def program(self) -> str:
         """As sentences name it."""
         return shlex.join(self.runner or ("pytest", *self.arguments))

@@ -46,7 +46,7 @@ def declared_calls(tree: Tree) -> tuple[DeclaredCall, ...]:
     calls.sort(key=lambda call: (call.runs_another, -covered[id(call)], bool(call.runner and call.refused)))
     found: dict[str, DeclaredCall] = {}
     for call in calls:
-        found.setdefault(repr((call.runner, call.arguments, call.env, call.pythonpath)), call)
+        found.setdefault(call.key, call)
     usual = () if any(not call.runner for call in calls) else (DeclaredCall(""),)
     return (*found.values(), *usual)
 

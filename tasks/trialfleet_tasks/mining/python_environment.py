@@ -72,10 +72,10 @@ class PythonEnvironments:
 
     def choose_call(self, tree: Tree) -> DeclaredCall:
         """The preferred one, else one like it (of pytest, or not), else the first that is declared."""
-        calls = [call for call in declared_calls(tree) if call.place or call == self.preferred]
+        calls = [call for call in declared_calls(tree) if call.place or self.preferred]
         wanted = self.preferred or DeclaredCall("")
         alike = [call for call in calls if self.preferred and bool(call.runner) == bool(wanted.runner)]
-        same = [call for call in alike if call == wanted]
+        same = [call for call in alike if call.key == wanted.key]
         return next(iter((*same, *alike, *calls)), DeclaredCall(""))
 
     def _with_call(
