@@ -68,8 +68,9 @@ class PythonEnvironment(Frozen):
     `python`: acceptable interpreters, best first. `lock`: requirements file with hashes, relative to the task
     file. `distribution` and `version`: written as a dist-info, so that `importlib.metadata` knows the project;
     `entry_points` is that file's text. `test_command`: argv; `{tests}` becomes the test ids or files, `{junit}`
-    the XML file. `pythonpath`: folders of the repository that are put on PYTHONPATH. `env`: variables of agent and
-    tests; {workspace}, {home} and {environment} stand for the folders.
+    the XML file. `results`: pytest, or unittest for a command of a runner that is built on it, which gets names of
+    modules, classes and methods, and writes no XML itself. `pythonpath`: folders of the repository that are put on
+    PYTHONPATH. `env`: variables of agent and tests; {workspace}, {home} and {environment} stand for the folders.
     """
 
     kind: Literal["python"] = "python"
@@ -89,6 +90,7 @@ class PythonEnvironment(Frozen):
         "--junit-xml={junit}",
         "{tests}",
     )
+    results: Literal["pytest", "unittest"] = "pytest"
     pythonpath: tuple[str, ...] = (".",)
     import_name: str | None = None  # module whose __file__ must lie in the workspace
     env: dict[str, str] = Field(default_factory=dict)

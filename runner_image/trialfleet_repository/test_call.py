@@ -90,21 +90,22 @@ def _program(words: Sequence[str]) -> int:
 
 
 def load_plugin(
-    plugin: SettingsPlugin, folder: str, words: tuple[str, ...], env: Mapping[str, str]
+    plugin: SettingsPlugin, folder: str, words: tuple[str, ...], env: Mapping[str, str], report: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Command and variables with which its runner loads a plugin from a folder, also where the command itself sets
     such a variable by `env`.
 
     >>> plugin = SettingsPlugin(variables=lambda env, folder: {"A": f"{env.get('A', '')} {folder}".strip()})
-    >>> load_plugin(plugin, "/p", ("env", "A=b", "mocha", "C=d"), {"A": "x", "D": "e"})[0]
+    >>> load_plugin(plugin, "/p", ("env", "A=b", "mocha", "C=d"), {"A": "x", "D": "e"}, "")[0]
     ('env', 'A=b /p', 'mocha', 'C=d')
-    >>> load_plugin(plugin, "/p", ("go", "test"), {"A": "x", "D": "e"})
+    >>> load_plugin(plugin, "/p", ("go", "test"), {"A": "x", "D": "e"}, "")
     (('go', 'test'), {'A': 'x /p', 'D': 'e'})
     """
     own = dict(word.split("=", 1) for word in _settings_of(words))
     changed = plugin.variables({**env, **own}, folder)
     kept = [f"{name}={changed.get(name, value)}" for name, value in own.items()]
-    return (*words[:1], *kept, *words[1 + len(kept) :]), {**env, **changed}
+    variables, at = {**env, **changed}, _program(words)
+    return ("env", *kept)[:at] + plugin.call(words[at:], variables, report), variables
 
 
 def _settings_of(words: Sequence[str]) -> tuple[str, ...]:

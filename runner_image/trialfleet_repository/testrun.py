@@ -18,7 +18,7 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.python_environment import lay_metadata, python_path
 from trialfleet_repository.environments.tool_environment import filled, furnish, furnishings, variables_of
-from trialfleet_repository.languages import format_named
+from trialfleet_repository.languages import PYTHON, format_named
 from trialfleet_repository.languages.run_files import RunFiles
 from trialfleet_repository.languages.settings_record import SettingsRecord, read_settings_record
 from trialfleet_repository.read_results import read_results
@@ -60,6 +60,10 @@ class Suite:
     @property
     def call(self) -> CalledTests:
         return CalledTests(self.command, self.results, self.directory)
+
+    @property
+    def is_python(self) -> bool:
+        return format_named(self.results) in PYTHON.formats
 
 
 @dataclass(frozen=True)
@@ -163,15 +167,16 @@ def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed
     `junit_family=xunit1` brings the file of every case; `seed` is Python's hash seed.
     """
     found = base_variables(environment, home) | {"COLUMNS": "100"}
-    if suite.results == "pytest":
+    if suite.is_python:
         found |= {
             "VIRTUAL_ENV": environment,
             "PYTHONPATH": python_path(workspace, suite.pythonpath, home if suite.metadata else None),
             "PYTHONHASHSEED": str(seed),
             "PYTHONUNBUFFERED": "1",
             "PIP_RETRIES": "0",  # there is no network: pip would wait for one
-            "PYTEST_ADDOPTS": "-o junit_family=xunit1 --color=no",
         }
+    if suite.results == "pytest":
+        found["PYTEST_ADDOPTS"] = "-o junit_family=xunit1 --color=no"
     found |= variables_of(suite.environment, seen=environment, home=home, workspace=workspace)
     places = {"environment": environment, "home": home, "workspace": workspace}
     return found | {name: filled(value, places) for name, value in suite.env.items()}
@@ -218,15 +223,13 @@ def run_tests(
     whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
-        return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
+        return _not_run(5, "no test is named\n")
     home = scratch / "home"
     remove(home)
     if kept is not None and kept.exists():
         kept.rename(home)
     (home / "tmp").mkdir(parents=True)
-    record = record or scratch / "record"
-    remove(record)
-    record.mkdir()
+    record = _empty_folder(record or scratch / "record")
     furnish(suite.environment, workspace, home)
     lay_metadata(suite.metadata, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
@@ -237,11 +240,11 @@ def run_tests(
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     wanted = suite.call.selected(tests, workspace)
     if not wanted:
-        return TestRun(Exit(5, "itself", 0.0, 0.0), f"no package holds {', '.join(tests[:3])}\n", None)
+        return _not_run(5, f"no package holds {', '.join(tests[:3])}\n")
     report, environment = f"{seen[home]}/{REPORT}", seen[suite.environment]
     words = suite.call.argv((*wanted, *extra), report, environment, programs, workspace)
     if not _found(words[0], workspace / suite.directory):
-        return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
+        return _not_run(127, f"{words[0]}: no such program")
     env = variables(
         replace(suite, pythonpath=(*(mount.target for mount in guard), *suite.pythonpath)),
         environment=environment,
@@ -249,7 +252,7 @@ def run_tests(
         workspace=seen[workspace],
         seed=seed,
     )
-    words, env = load_plugin(own, "".join(each.target for each in plugin), words, env)
+    words, env = load_plugin(own, "".join(each.target for each in plugin), words, env, report)
     job = Job(
         argv=(*wrapper(seen[home]), *suite.call.there(words)),
         env=env,
@@ -268,6 +271,16 @@ def run_tests(
     _list_tests(suite, wanted, job, ended, sandbox)
     files = RunFiles(home / REPORT, record, workspace, seen[workspace], "", suite.directory)
     return _read_run(ended, files, suite.results)
+
+
+def _empty_folder(folder: Path) -> Path:
+    remove(folder)
+    folder.mkdir()
+    return folder
+
+
+def _not_run(code: int, why: str) -> TestRun:
+    return TestRun(Exit(code, "itself", 0.0, 0.0), why, None)
 
 
 def _list_tests(suite: Suite, wanted: Sequence[str], job: Job, ended: Exit, sandbox: Sandbox) -> None:

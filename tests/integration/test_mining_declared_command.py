@@ -59,6 +59,47 @@ def test_tests_that_need_the_projects_own_command(tmp_path: Path) -> None:
     attempted(tmp_path, file)
 
 
+SCENARIOS = """import unittest
+
+from shop.a import total
+from tools import sums
+
+class Sums(unittest.TestCase):
+    prices = None
+
+    def test_total(self):
+        self.assertEqual(total(self.prices), sums[self.prices])
+
+    def id(self):
+        return f"{super().id()}({len(self.prices)} prices)"
+
+def load_tests(loader, tests, pattern):
+    made = [Sums("test_total"), Sums("test_total")]
+    for case, prices in zip(made, sums):
+        case.prices = prices
+    return unittest.TestSuite(made)
+"""
+
+
+def test_tests_that_pytest_cannot_run(tmp_path: Path) -> None:
+    """Made by `load_tests`, which pytest does not ask."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.write("tox.ini", "[testenv]\ncommands = python -m unittest discover -s tests\n")
+    made.commit("Start", shop____init__="", shop__a=BUG, tests__tools="sums = {(1, 2): 3, (): 0}\n")
+    made.commit("Fix", shop__a=RIGHT, tests__test_a=SCENARIOS)
+    (finding,) = mined(made)["findings"]
+    assert finding["outcome"] == "kept", finding
+    file = made.folder / "trialfleet/tasks/mined.yaml"
+    (task,) = load_task_file(file).tasks
+    assert task.spec.fail_to_pass == ("tests/test_a.py::Sums::test_total[2 prices]",)
+    assert task.spec.pass_to_pass == ("tests/test_a.py::Sums::test_total[0 prices]",)
+    assert isinstance(task.environment, PythonEnvironment)
+    assert (task.environment.results, task.environment.pythonpath) == ("unittest", ("tests", "."))
+    assert task.environment.test_command == ("python", "-m", "unittest", "{tests}")
+    attempted(tmp_path, file)
+
+
 def test_what_is_not_used_of_the_command_is_named(tmp_path: Path) -> None:
     """An option of the project's own, without which its tests cannot pass."""
     made = Made(tmp_path / "shop")

@@ -30,13 +30,24 @@ def _no_variables(_variables: Mapping[str, str], _folder: str) -> Mapping[str, s
     return {}
 
 
+def put_folder_first(variables: Mapping[str, str], folder: str) -> Mapping[str, str]:
+    """For Python, which finds the plugin's modules before all others."""
+    return {"PYTHONPATH": f"{folder}:{variables['PYTHONPATH']}"}
+
+
+def _as_it_is(words: tuple[str, ...], _variables: Mapping[str, str], _report: str) -> tuple[str, ...]:
+    return words
+
+
 @dataclass(frozen=True)
 class SettingsPlugin:
     """What makes a test runner do without settings of a project, and write a record. `files`: of ours, by their
-    names in a folder that the tests see. `variables`: those that change, of a run's variables and that folder."""
+    names in a folder that the tests see. `variables`: those that change, of a run's variables and that folder.
+    `call`: what becomes of the runner's call, by the variables then and the report's place."""
 
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
     variables: Callable[[Mapping[str, str], str], Mapping[str, str]] = _no_variables
+    call: Callable[[tuple[str, ...], Mapping[str, str], str], tuple[str, ...]] = _as_it_is
 
 
 NO_PLUGIN = SettingsPlugin()

@@ -19,7 +19,7 @@ WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
 _PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|: )|$)")
 _PLACED = re.compile(r"^\s*([^\s:][^:\n]*\.py):\d+(?=:|$)")
-_SECTION = re.compile(r"^_{3,} .* _{3,}$")
+_SECTION = re.compile(r"^(?:_{3,} .* _{3,}|={70})$")  # of pytest, of unittest
 _BANNER = re.compile(r"^={3,} (.*?) ={3,}$")
 
 
@@ -44,8 +44,8 @@ def _file_of_class(path: str, paths: Collection[str], directory: str) -> str | N
 
 
 def frames(output: str) -> Iterator[list[str]]:
-    """Paths of the frames, outermost first, one list per failure: pytest's long and short style, and Python's
-    own tracebacks. Warnings and the summary are not failures."""
+    """Paths of the frames, outermost first, one list per failure: pytest's long and short style, and the
+    tracebacks of Python and unittest. Warnings and the summary are not failures."""
     found: list[str] = []
     skipped = False
     for line in output.splitlines():

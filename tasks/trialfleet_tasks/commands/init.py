@@ -146,13 +146,13 @@ def _rows(found: RepositorySurvey) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("locks", found.locks),
         ("test runners", found.test_runners),
         ("CI tests with", found.ci_test_commands),
-        ("pytest gets", found.pytest_given),
-        ("pytest lacks", found.pytest_lacks),
+        ("test call gets", found.call_given),
+        ("test call lacks", found.call_lacks),
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
         ("no context", found.pages),  # named like one
     )
-    optional = {"pytest gets", "pytest lacks", "no context"}
+    optional = {"test call gets", "test call lacks", "no context"}
     yield from ((title, values) for title, values in rows if values or title not in optional)
 
 

@@ -36,6 +36,7 @@ from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to
 from trialfleet_tasks.mining import yield_table
+from trialfleet_tasks.mining.choose_call import choose_python_call, describe_calls
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
@@ -48,6 +49,7 @@ from trialfleet_tasks.mining.mine import (
     MiningLimits,
     MiningProgress,
     candidates,
+    open_candidates,
     run,
 )
 from trialfleet_tasks.mining.missing_programs import count_missing, drop_missing_programs
@@ -164,7 +166,10 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
     again = frozenset(map(RejectionReason, given["again"]))
-    limits = MiningLimits(given["want"], given["jobs"], given["minutes"], again)
+    for line in describe_calls(choose_python_call(miner, open_candidates(found.chosen, state, again))):
+        click.echo(f"trialfleet: {line}", err=True)
+    left = given["minutes"] and max(0.0, given["minutes"] - (time.monotonic() - started) / 60)
+    limits = MiningLimits(given["want"], given["jobs"], left, again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
         end = run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)

@@ -6,6 +6,7 @@ import ast
 import configparser
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from trialfleet_ledger.untrusted import mapping
@@ -13,7 +14,8 @@ from trialfleet_repository.languages import PYTHON
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
-from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
+from trialfleet_tasks.mining.declared_call import DeclaredCall
+from trialfleet_tasks.mining.pytest_call import parsed
 
 UNKNOWN = "\0"  # in the place of what only a run would tell
 _TEST_SECTION = re.compile(r"testenv(?::(?:tests?|unit\w*|py[\w.,{}-]*))?")
@@ -23,21 +25,40 @@ _CONDITION = re.compile(r"^!?[\w.,{}-]+:\s+")
 _Line = tuple[str, Mapping[str, str]]  # a shell line, and the variables around it
 
 
-def declared_command(tree: Tree) -> PytestCall | None:
+def declared_command(tree: Tree) -> DeclaredCall | None:
     """The call of a test runner that is given most test files, in tox.ini, noxfile.py, Makefile or CI's files; of
     several the first, in this order; one of pytest rather than of another runner."""
+    return next((call for call in declared_calls(tree) if call.place), None)
+
+
+def declared_calls(tree: Tree) -> tuple[DeclaredCall, ...]:
+    """Those that differ: of pytest, then of other runners, each by the number of test files that they are given.
+    Where no call of pytest is declared, its usual one comes last."""
     calls = [
-        call
+        _with_options_of_script(call, tree)
         for place, lines in _places(tree)
         for line, env in lines
         if (call := parsed(place, line, env, tree.keys())) is not None
     ]
     tests = [path for path in tree if PYTHON.is_test_module(path)]
-    of_pytest = [call for call in calls if not call.runs_another]
-    return max(of_pytest, key=lambda call: _covered(call, tests)) if of_pytest else next(iter(calls), None)
+    covered = {id(call): _covered(call, tests) for call in calls}
+    calls = [call for call in calls if covered[id(call)]] or calls  # others are of other projects, or of examples
+    calls.sort(key=lambda call: (call.runs_another, -covered[id(call)], bool(call.runner and call.refused)))
+    found: dict[str, DeclaredCall] = {}
+    for call in calls:
+        found.setdefault(call.key, call)
+    usual = () if any(not call.runner for call in calls) else (DeclaredCall(""),)
+    return (*found.values(), *usual)
 
 
-def _covered(call: PytestCall, tests: Sequence[str]) -> int:
+def _with_options_of_script(call: DeclaredCall, tree: Tree) -> DeclaredCall:
+    """In one process, if the project's own script knows how to run in several."""
+    script = next((word for word in call.runner if word.endswith("runtests.py") and word in tree), None)
+    parallel = script is not None and b"--parallel" in tree[script].data
+    return replace(call, runner=(*call.runner, "--parallel=1")) if parallel else call
+
+
+def _covered(call: DeclaredCall, tests: Sequence[str]) -> int:
     """How many test files it is given. A job of doctests is given modules, and often leaves out the tests among
     them."""
     if call.is_doctest:

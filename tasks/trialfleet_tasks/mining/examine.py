@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
@@ -18,12 +19,12 @@ from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
-from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.environment_failures import HINTS, is_temporary, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.issues import Issues, unsuitable_text
+from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
 from trialfleet_tasks.mining.wider import tests_of_packages
 from trialfleet_tasks.settings import plain_url
@@ -86,15 +87,15 @@ class Miner:
         return finding.model_copy(update={"seconds": round(time.monotonic() - started, 1)}), spec
 
     def _environment(self, candidate: CandidateCommit) -> Environment:
+        return self.environments[candidate.language.name].of(*self.environment_facts(candidate))
+
+    def environment_facts(self, candidate: CandidateCommit) -> tuple[Tree, date, str, tuple[str, ...]]:
+        """What `MinedEnvironments.of` is given for it."""
         commit = candidate.commit
         if commit.committed is None:
             raise OperatorError("its date cannot be read, so which versions its packages had is not known")
-        return self.environments[candidate.language.name].of(
-            self._metadata(commit.parent, candidate.language),
-            commit.committed,
-            self._version(commit.sha),
-            candidate.tests,
-        )
+        tree = self._metadata(commit.parent, candidate.language)
+        return tree, commit.committed, self._version(commit.sha), candidate.tests
 
     def _examined(
         self, candidate: CandidateCommit, say: Callable[[str], None]
@@ -105,7 +106,7 @@ class Miner:
             lacking = isinstance(error, UnreadableCommit)
             reason = RejectionReason.UNREADABLE if lacking else RejectionReason.ENVIRONMENT_FAILED
             return self._rejected(candidate, reason, error.message, hint=error.hint), None
-        task = self._task(candidate, environment)
+        task = self.make_task(candidate, environment)
         if isinstance(task, MiningFinding):
             return task, None
         validation = self._validate(task, say, untold=lambda tests: self._untold(candidate, task, tests))
@@ -194,7 +195,7 @@ class Miner:
             untold=untold,
         )
 
-    def _task(self, candidate: CandidateCommit, environment: Environment) -> LoadedTask | MiningFinding:
+    def make_task(self, candidate: CandidateCommit, environment: Environment) -> LoadedTask | MiningFinding:
         """The task before its tests are known, or why its prompt cannot be had."""
         commit = candidate.commit
         issue = self.issues.find_closed(commit.message) if self.prompt_source == "issue" else None
@@ -285,7 +286,12 @@ class Miner:
         """What its tests may miss: files that git does not hold, parts of the project's own test command, and
         dependencies that come with the fix."""
         parent = candidate.commit.parent
-        call = declared_command(self._metadata(parent, PYTHON)) if candidate.language is PYTHON else None
+        environments = self.environments[candidate.language.name]
+        call = (
+            environments.choose_call(self._metadata(parent, PYTHON))
+            if isinstance(environments, PythonEnvironments)
+            else None
+        )
         built = reason is not RejectionReason.ENVIRONMENT_FAILED
         found = (
             not_in_the_tree(self.git_dir, parent),

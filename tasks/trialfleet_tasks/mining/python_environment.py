@@ -15,12 +15,13 @@ from packaging.utils import canonicalize_name
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import interpreters
 from trialfleet_ledger.task import PythonEnvironment
+from trialfleet_repository.languages.python.unittest_runner import import_root
 from trialfleet_repository.trees import Tree
-from trialfleet_tasks.mining.declared_command import declared_command
+from trialfleet_tasks.mining.declared_call import DeclaredCall
+from trialfleet_tasks.mining.declared_command import declared_calls
 from trialfleet_tasks.mining.declared_extras import declared_extras
 from trialfleet_tasks.mining.declared_pythons import find_declared_pythons
 from trialfleet_tasks.mining.environments import month_after
-from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.mining.python_lock import WantedLock, compiled, without_wheels
 from trialfleet_tasks.mining.python_project import PythonProject
 from trialfleet_tasks.mining.python_workspace import project_of_tests
@@ -43,10 +44,11 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 class PythonEnvironments:
     """Environments of one repository's commits. `folder`: of the task file; their locks are written there,
     one for all commits whose requirements are the same in the same month. `build`: packages without a wheel may be
-    built, which runs code of theirs. Threads may share it."""
+    built, which runs code of theirs. `preferred`: among the calls that commits declare. Threads may share it."""
 
     folder: Path
     build: bool = False
+    preferred: DeclaredCall | None = None
     _locks: dict[str, str | OperatorError] = field(default_factory=dict[str, "str | OperatorError"])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -55,11 +57,34 @@ class PythonEnvironments:
 
         `tree`: all paths, with the content of `is_metadata` ones. `version`: of the project, for
         `importlib.metadata`."""
+        return self._with_call(self.choose_call(tree), tree, committed, version, tests)
+
+    def of_each_call(
+        self, tree: Tree, committed: date, version: str, tests: Sequence[str]
+    ) -> tuple[tuple[DeclaredCall, PythonEnvironment], ...]:
+        """As `of`, for every call that the tree declares, if it has an effect."""
+        found: dict[str, tuple[DeclaredCall, PythonEnvironment]] = {}
+        for call in declared_calls(tree):
+            one = self._with_call(call, tree, committed, version, tests)
+            key = repr((one.test_command, sorted(one.env.items()), sorted(one.pythonpath)))
+            found.setdefault(key, (call, one))
+        return tuple(found.values())
+
+    def choose_call(self, tree: Tree) -> DeclaredCall:
+        """The preferred one, else one like it (of pytest, or not), else the first that is declared."""
+        calls = [call for call in declared_calls(tree) if call.place or self.preferred]
+        wanted = self.preferred or DeclaredCall("")
+        alike = [call for call in calls if self.preferred and bool(call.runner) == bool(wanted.runner)]
+        same = [call for call in alike if call.key == wanted.key]
+        return next(iter((*same, *alike, *calls)), DeclaredCall(""))
+
+    def _with_call(
+        self, call: DeclaredCall, tree: Tree, committed: date, version: str, tests: Sequence[str]
+    ) -> PythonEnvironment:
         project, sources = project_of_tests(tree, tests)
         python = _python(project, committed, find_declared_pythons(tree, tuple(RELEASED)))
         declared = declared_extras(tree, project.groups, project.extras)
         lock = self._locked(project, declared, python, month_after(committed))
-        call = declared_command(tree) or PytestCall("")
         call = call.among(_LOCKED.findall((self.folder.parent / lock).read_text()))
         return PythonEnvironment(
             python=(python,),
@@ -67,8 +92,9 @@ class PythonEnvironments:
             distribution=project.name,
             version=version if project.name else None,
             entry_points=project.entry_points if project.name else None,
-            pythonpath=tuple(dict.fromkeys((*(call.pythonpath or ()), *sources))),
+            pythonpath=tuple(dict.fromkeys((*(call.pythonpath or ()), *sources, *_roots_of(call, tree, tests)))),
             test_command=_test_command(call),
+            results="unittest" if call.runner else "pytest",
             env=dict(call.env),
             import_name=_import_name(project, tree, sources[0]),
         )
@@ -114,11 +140,24 @@ class PythonEnvironments:
             return self._locks[wanted.name]
 
 
-def _test_command(call: PytestCall) -> tuple[str, ...]:
-    """The usual one with the project's own arguments in it."""
+def _test_command(call: DeclaredCall) -> tuple[str, ...]:
+    """The project's own runner, or the usual call of pytest with the project's own arguments in it."""
+    if call.runner:
+        return (*call.runner, "{tests}")
     usual: tuple[str, ...] = PythonEnvironment.model_fields["test_command"].default
     at = usual.index("--junit-xml={junit}")
     return (*usual[:at], *call.arguments, *usual[at:])
+
+
+def _roots_of(call: DeclaredCall, tree: Tree, tests: Sequence[str]) -> tuple[str, ...]:
+    """Folders from which a runner that is given names imports the tests."""
+    if not call.runner:
+        return ()
+
+    def read(path: str) -> bytes | None:
+        return b"" if path in tree else None
+
+    return tuple(dict.fromkeys(import_root(path, read) or "." for path in tests))
 
 
 def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:

@@ -20,9 +20,9 @@ from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.languages.python.distribution import is_setup_script
 from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
+from trialfleet_tasks.mining.declared_call import DeclaredCall
 from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
-from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.sources.git import read_tree
 
 # Of languages whose tests are not run here
@@ -35,7 +35,7 @@ MANY = 200  # of anything that is listed
 
 
 class RepositorySurvey(Frozen):
-    """`languages`: files by language, most first. `pytest_given`, `pytest_lacks`: of the command by which a Python
+    """`languages`: files by language, most first. `call_given`, `call_lacks`: of the command by which a Python
     project calls its tests, what mining uses, and what it cannot use. `pages`: named as context files are, where
     no agent reads them. `candidates`: commits that mining would examine, by language, most first. `first`, `last`:
     dates of the oldest and the newest commit that was read."""
@@ -47,8 +47,8 @@ class RepositorySurvey(Frozen):
     locks: tuple[str, ...]
     test_runners: tuple[str, ...]
     ci_test_commands: tuple[str, ...]
-    pytest_given: tuple[str, ...] = ()
-    pytest_lacks: tuple[str, ...] = ()
+    call_given: tuple[str, ...] = ()
+    call_lacks: tuple[str, ...] = ()
     context_files: tuple[str, ...]
     other_instructions: tuple[str, ...]
     pages: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
     pages = find_pages(tree)
     context = context_files({path: entry for path, entry in tree.items() if path not in pages})
     languages = _count_languages(tree)
-    call = (declared_command(tree) if "Python" in languages else None) or PytestCall("")
+    call = (declared_command(tree) if "Python" in languages else None) or DeclaredCall("")
     survey = RepositorySurvey(
         commit=commit,
         files=len(tree),
@@ -81,8 +81,8 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         locks=_named(tree, {name for language in LANGUAGES.values() for name in language.survey.locks}),
         test_runners=tuple(sorted(_test_runners(tree))),
         ci_test_commands=_ci_test_commands(tree),
-        pytest_given=call.given[:MANY],
-        pytest_lacks=call.refused[:MANY],
+        call_given=call.given[:MANY],
+        call_lacks=call.refused[:MANY],
         context_files=tuple(sorted(context))[:MANY],
         other_instructions=tuple(path for path in leftovers(tree) if path not in context and path not in pages)[
             :MANY

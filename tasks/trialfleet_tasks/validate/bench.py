@@ -21,7 +21,8 @@ from trialfleet_sandbox.scratch import claim_scratch, locked
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
-from trialfleet_tasks.validate.judge import not_a_run
+from trialfleet_tasks.validate.judge import not_a_run, words
+from trialfleet_tasks.validate.record import TreeName
 from trialfleet_tasks.validate.runs import TaskRunner
 
 # Of one run of tests: more is no test of a task that many run at once.
@@ -67,9 +68,10 @@ def passing_tests(
     sandbox: Sandbox,
     timeout_s: float,
     say: Callable[[str], None],
+    trees: Sequence[TreeName] = ("fixed", "pre_fix"),
 ) -> tuple[str, ...]:
-    """Ids of tests, in these files, that pass before the fix and after it, in one run each. Nothing where a run
-    gave no results. Raises `OperatorError` as `prepare_inputs` and `build` do."""
+    """Ids of tests, in these files, that pass in one run at each of the trees. Nothing where a run gave no
+    results. Raises `OperatorError` as `prepare_inputs` and `build` do."""
     prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
     planned = prepared.environment
     environment = build(planned.ref, planned.source, cache=cache, for_other_uid=sandbox.capabilities.other_uid)
@@ -78,11 +80,11 @@ def passing_tests(
     extra = (_GO_ON,) if planned.results == "pytest" else ()
     found: list[set[str]] = []
     with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (_, runner):
-        for fixed in (True, False) if given else ():
-            say("the packages' tests" + (" at the fix" if fixed else " before it"))
-            run = runner.run(given, fixed=fixed, extra=extra)
+        for tree in trees if given else ():
+            say(f"the packages' tests, {words(tree)}")
+            run = runner.run(given, fixed=tree == "fixed", extra=extra)
             outcomes = run.outcomes(given)
-            if not outcomes and not_a_run(run, "fixed" if fixed else "pre_fix"):
+            if not outcomes and not_a_run(run, tree):
                 return ()
             found.append({test for test, outcome in outcomes.items() if outcome == "passed"})
         places = runner.own_paths()

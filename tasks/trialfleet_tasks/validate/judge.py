@@ -123,8 +123,8 @@ def not_all_ran(run: TestRun) -> Problem | None:
         kind=ProblemKind.TESTS_LEFT_OUT,
         message=f"at the fixed tree: {len(missing)} of {len(collected)} tests that are collected have no result, "
         f"such as {missing[0]}",
-        hint="a plugin, conftest.py, TestMain or test of the project ends the run early, selects tests, or gives "
-        "them other names in the report",
+        hint="a plugin, conftest.py, TestMain, test runner or test of the project ends the run early, selects "
+        "tests, or gives them other names in the report",
         tree="fixed",
         output=run.output[-OUTPUT_CHARS:],
     )

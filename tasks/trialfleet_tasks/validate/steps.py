@@ -217,10 +217,9 @@ class ValidationSteps:
     def _modules(self, files: Sequence[str]) -> tuple[str, ...]:
         """The test files that a runner can be given."""
         present = tuple(file for file in files if file in self.prepared.variants.pristine and not is_harness(file))
-        results = self.prepared.environment.results
-        if results != "pytest":
-            given = tuple(path for path in present if path.endswith(format_named(results).suffixes))
-            planned = self.prepared.environment
+        planned = self.prepared.environment
+        if planned.ref.kind != PYTHON.kind:
+            given = tuple(path for path in present if path.endswith(format_named(planned.results).suffixes))
             return in_package(planned.ref.kind, self.prepared.variants.pristine, given, planned.directory)
         python = tuple(file for file in present if file.endswith(".py"))
         return tuple(filter(PYTHON.is_test_module, python)) or python  # without conftest.py

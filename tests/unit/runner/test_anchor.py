@@ -84,6 +84,15 @@ def test_the_first_failure_that_reaches_the_repository_decides() -> None:
     assert deepest_frame(only_tests_first, PATHS) == "src/pkg/core.py"
 
 
+def test_failures_of_unittest_are_told_apart() -> None:
+    line = "=" * 70
+    output = "".join(
+        f'{line}\nFAIL: {name}\nTraceback (most recent call last):\n  File "shop/{name}.py", line 3, in f\n'
+        for name in ("cart", "mail")
+    )
+    assert deepest_frame(output, ["shop/cart.py", "shop/mail.py"]) == "shop/cart.py"
+
+
 def test_warnings_are_no_frames_whatever_their_indent() -> None:
     assert deepest_frame("=== warnings summary ===\nsrc/pkg/core.py:1: in x\n", PATHS) is None
 

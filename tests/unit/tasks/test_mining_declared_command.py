@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from trialfleet_repository.languages.python import is_command_file
 from trialfleet_repository.trees import TreeEntry
-from trialfleet_tasks.mining.declared_command import declared_command
-from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
+from trialfleet_tasks.mining.declared_call import DeclaredCall
+from trialfleet_tasks.mining.declared_command import declared_calls, declared_command
+from trialfleet_tasks.mining.pytest_call import parsed
+from trialfleet_tasks.mining.unittest_call import UNITTEST
 
 TOX = """[tox]
 envlist = py311
@@ -66,7 +68,7 @@ def tree(**files: str) -> dict[str, TreeEntry]:
 
 def test_tox() -> None:
     files = tree(tox_DOT_ini=TOX, tests__own_DOT_ini="[pytest]")
-    assert declared_command(files) == PytestCall(
+    assert declared_command(files) == DeclaredCall(
         "tox.ini",
         arguments=("-p", "no:randomly", "-c", "tests/own.ini"),
         env={"SHOP_MODE": "test", "DATA": "{workspace}/data"},
@@ -77,12 +79,12 @@ def test_tox() -> None:
 
 def test_nox_make_and_workflows() -> None:
     nox = declared_command(tree(noxfile_DOT_py=NOX))
-    assert nox == PytestCall("noxfile.py", ("-W", "error"), env={"SHOP_MODE": "test"}, refused=("A",))
+    assert nox == DeclaredCall("noxfile.py", ("-W", "error"), env={"SHOP_MODE": "test"}, refused=("A",))
     make = declared_command(tree(Makefile=MAKE))
-    assert make == PytestCall("Makefile", ("--import-mode", "importlib"), env={"SHOP_MODE": "test"})
+    assert make == DeclaredCall("Makefile", ("--import-mode", "importlib"), env={"SHOP_MODE": "test"})
     path = ".github/workflows/tests.yml"
     workflow = declared_command({path: TreeEntry(WORKFLOW.encode())})
-    assert workflow == PytestCall(
+    assert workflow == DeclaredCall(
         path,
         arguments=("--asyncio-mode", "auto"),
         needs={"--asyncio-mode auto": "pytest-asyncio"},
@@ -91,7 +93,7 @@ def test_nox_make_and_workflows() -> None:
     )
     gitlab = "variables: {A: b}\ntest: {script: [pip install x, pytest -p no:faulthandler]}\n"
     found = declared_command({".gitlab-ci.yml": TreeEntry(gitlab.encode())})
-    assert found == PytestCall(".gitlab-ci.yml", ("-p", "no:faulthandler"), env={"A": "b"})
+    assert found == DeclaredCall(".gitlab-ci.yml", ("-p", "no:faulthandler"), env={"A": "b"})
 
 
 CI = """
@@ -124,18 +126,60 @@ def test_the_job_with_most_test_files_says_how(ci: str, option: str) -> None:
     assert call.arguments == ("-p", option)
 
 
+def test_a_call_of_another_project_is_none_of_ours() -> None:
+    ci = "jobs:\n  other: {steps: [{run: cd other && pytest}]}\n"
+    files = tree(tox_DOT_ini="[testenv]\ncommands = python -m unittest discover -s src", src__test_a_DOT_py="")
+    files[".github/workflows/ci.yml"] = TreeEntry(ci.encode())
+    calls = declared_calls(files)
+    assert [(call.place, call.program) for call in calls] == [("tox.ini", "python -m unittest"), ("", "pytest")]
+
+
 def test_the_order_of_the_places_and_pytest_before_other_runners() -> None:
     other = "[testenv]\ncommands = python -m unittest discover {envdir}\n"
     both = tree(tox_DOT_ini=other, Makefile="test:\n\tpytest -p no:faulthandler\n")
     found = declared_command(both)
-    assert found == PytestCall("Makefile", ("-p", "no:faulthandler"))
+    assert found == DeclaredCall("Makefile", ("-p", "no:faulthandler"))
     found = declared_command(tree(tox_DOT_ini=other))
+    assert found == DeclaredCall("tox.ini", runs_another=True, runner=UNITTEST)
+    assert declared_calls(tree(tox_DOT_ini=other)) == (found, DeclaredCall(""))
+    assert declared_command(tree(tox_DOT_ini="[testenv]\ncommands = ruff check\n")) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "runner", "pythonpath", "refused"),
+    [
+        ("python -W error -m unittest -v -b tests.test_cart", ("python", "-Werror", "-m", "unittest"), None, ()),
+        ("coverage run -m unittest discover -s tests -p '*_test.py'", UNITTEST, ("tests",), ()),
+        ("python -m unittest discover tests", UNITTEST, ("tests",), ()),
+        ("python -m unittest discover -s app/tests -t app", UNITTEST, ("app",), ()),
+        ("cd app && python -m unittest discover", UNITTEST, ("app",), ()),
+        ("python -m unittest discover -s $HERE", UNITTEST, None, ()),
+        ("python setup.py test", UNITTEST, None, ("setup.py test (tests are run by unittest)",)),
+        ("stestr run --slowest", UNITTEST, None, ("stestr (tests are run by unittest)",)),
+        ("python -m twisted.trial -j 4 shop", UNITTEST, None, ("twisted.trial (tests are run by unittest)",)),
+        ("nose2 -v --with-coverage", ("python", "-m", "nose2"), None, ()),
+        ("python -m nose2 -s tests --layers", ("python", "-m", "nose2"), ("tests",), ("--layers",)),
+        ("cd app && ./manage.py test --parallel 4 --tag fast shop -v 2 --settings=shop.ci",
+         ("python", "app/manage.py", "test", "--noinput", "--settings=shop.ci"), ("app",), ()),
+        ("django/manage.py test", None, None, ("`django/manage.py test` (tests are run by pytest)",)),
+        ("python runtests.py --settings $SETTINGS --live -j2", ("python", "runtests.py", "--parallel=1"), None,
+         ("--settings=$SETTINGS", "--live")),
+        ("cd tests && \0 runtests.py", ("python", "tests/runtests.py"), ("tests",), ()),
+        ("pip install nose2 stestr", "none", None, ()),
+    ],
+)  # fmt: skip
+def test_runners_that_are_built_on_unittest(
+    line: str, runner: tuple[str, ...] | str | None, pythonpath: tuple[str, ...] | None, refused: tuple[str, ...]
+) -> None:
+    files = {"app/manage.py": "", "runtests.py": 'add_argument("--parallel")', "tests/runtests.py": ""}
+    files["Makefile"] = f"test:\n\t{line}\n"
+    found = declared_command({path: TreeEntry(text.encode()) for path, text in files.items()})
+    if runner == "none":
+        assert found is None
+        return
     assert found is not None
     assert found.runs_another
-    assert found.unused == (
-        "not used of its command in tox.ini: `python -m unittest discover …` (tests are run by pytest)"
-    )
-    assert declared_command(tree(tox_DOT_ini="[testenv]\ncommands = ruff check\n")) is None
+    assert (found.runner or None, found.pythonpath, found.refused) == (runner, pythonpath, refused)
 
 
 @pytest.mark.parametrize(

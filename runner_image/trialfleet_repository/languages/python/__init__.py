@@ -11,6 +11,7 @@ from trialfleet_repository.languages.python.pass_cautions import PASS_CAUTIONS
 from trialfleet_repository.languages.python.product import find_python_product
 from trialfleet_repository.languages.python.pytest import PYTEST
 from trialfleet_repository.languages.python.survey import SURVEY
+from trialfleet_repository.languages.python.unittest_runner import UNITTEST
 
 HARNESS = {
     "conftest.py",
@@ -25,15 +26,20 @@ HARNESS = {
     ".coveragerc.toml",
     "sitecustomize.py",
     "usercustomize.py",
+    "runtests.py",
+    "nose2.cfg",
+    "unittest.cfg",
+    ".stestr.conf",
 }
 """Files that decide how Python's tests run. Some are also read from the folders above a workspace."""
-_DEEPEST = 4  # folders above a package's manifest
+TEST_SCRIPTS = ("manage.py", "runtests.py")  # of a project, which run its tests
+_DEEPEST, _DEEPEST_SCRIPT = 4, 1  # folders above a package's manifest, and above such a script
 
 
 def _is_test_module(path: str) -> bool:
-    """Whether pytest would collect it by its default names."""
+    """Whether pytest would collect it by its default names, or Django by its usual one."""
     name = path.rpartition("/")[2]
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py") or name == "tests.py")
 
 
 def is_workflow(path: str) -> bool:
@@ -47,7 +53,8 @@ def is_workflow(path: str) -> bool:
 
 def is_command_file(path: str) -> bool:
     """Whether the file may say how the project's tests are called."""
-    return path in ("tox.ini", "noxfile.py", "Makefile") or is_workflow(path)
+    script = path.count("/") <= _DEEPEST_SCRIPT and path.rpartition("/")[2] in TEST_SCRIPTS
+    return script or path in ("tox.ini", "noxfile.py", "Makefile") or is_workflow(path)
 
 
 _MANIFESTS = frozenset(
@@ -100,7 +107,7 @@ PYTHON = Language(
     product_files=find_python_product,
     kind="python",
     find_package=find_distribution,
-    formats=(PYTEST,),
+    formats=(PYTEST, UNITTEST),
     names=NAMES,
     pass_cautions=PASS_CAUTIONS,
     too_old=re.compile(r"(?i)the project needs Python [^\n]+, which this machine does not have"),

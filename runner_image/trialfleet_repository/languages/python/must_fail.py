@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from copy import copy, deepcopy
+from dataclasses import replace
 from itertools import islice
 
 from trialfleet_repository.languages.must_fail import (
@@ -69,6 +70,12 @@ _ARGUMENTS = {
 
 
 def make_python_file(tests: FailToPass) -> FailingFile:
+    """For pytest, with an exit code of its own. Raises `NoMustFail`."""
+    made = make_unittest_file(tests)
+    return replace(made, text=made.text + exit_code_hook(tests.mark), exit_code=choose_exit_code(tests.mark))
+
+
+def make_unittest_file(tests: FailToPass) -> FailingFile:
     """From the first fail-to-pass test whose function is in its file. Raises `NoMustFail`."""
     reason = "the functions of its fail-to-pass tests are not in their files"
     for test in dict.fromkeys(map(function_id, tests.ids)):
@@ -78,7 +85,7 @@ def make_python_file(tests: FailToPass) -> FailingFile:
             if (place := _find(module.body, names)) is None:
                 continue
             copies = _add_copies(place, names[-1], tests.mark)
-            text = ast.unparse(module) + "\n" + exit_code_hook(tests.mark)
+            text = ast.unparse(module) + "\n"
             ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             reason = f"{path} cannot be copied: {type(error).__name__}"
@@ -86,7 +93,7 @@ def make_python_file(tests: FailToPass) -> FailingFile:
         new = path_beside(path, tests.mark, ("_tests", "_test"))
         holders = names[:-1]
         ids = tuple("::".join((new, *holders, name)) for name in copies)
-        return FailingFile(new, text, ids, choose_exit_code(tests.mark))
+        return FailingFile(new, text, ids)
     raise NoMustFail(reason)
 
 

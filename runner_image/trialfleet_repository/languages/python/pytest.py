@@ -8,7 +8,7 @@ from pathlib import Path
 from trialfleet_repository.languages.python.must_fail import make_python_file
 from trialfleet_repository.languages.report_format import ReadFile, ReportFormat
 from trialfleet_repository.languages.run_files import RunFiles
-from trialfleet_repository.languages.settings_record import SettingsPlugin
+from trialfleet_repository.languages.settings_record import SettingsPlugin, put_folder_first
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.exact import ReadResults
 
@@ -38,7 +38,7 @@ def _read(files: RunFiles) -> ReadResults:
 
 def _load_plugin(variables: Mapping[str, str], folder: str) -> Mapping[str, str]:
     return {
-        "PYTHONPATH": f"{folder}:{variables['PYTHONPATH']}",
+        **put_folder_first(variables, folder),
         "PYTEST_ADDOPTS": f"{variables.get('PYTEST_ADDOPTS', '')} -p trialfleet_pytest -o log_cli=false".strip(),
     }
 
