@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from trialfleet_deliveries.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Step
-from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from trialfleet_deliveries.commands import is_text
+from trialfleet_deliveries.naming import pull_sentence
+from trialfleet_deliveries.nodes import covering_node
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
 from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError, pack, read_folder, unpack
-from trialfleet_runner.context.commands import is_text
-from trialfleet_runner.context.naming import pull_sentence
-from trialfleet_runner.context.nodes import covering_node
 from trialfleet_tasks.taskfile import LoadedTask
 
 _DIGEST = "sha256:"

@@ -10,10 +10,10 @@ import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from trialfleet_agents.agent_check.scripted_answers import Answer, Call
+from trialfleet_agents.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel, scripted_model
+from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_ledger.token_usage import TokenUsage
-from trialfleet_runner.agent_check.scripted_answers import Answer, Call
-from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel, scripted_model
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 
 MODEL, CONTROL = 8000, 8001
 FIXED = "sqlparse/filters/aligned_indent.py"

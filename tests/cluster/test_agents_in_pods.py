@@ -14,11 +14,11 @@ from tests.cluster import agents_pod
 from tests.cluster.cluster import on_cluster
 from tests.cluster.minimal import Minimal, Ran, kubectl, minimal
 from tests.cluster.provider_pod import asked, provider, results, stored
+from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS
+from trialfleet_agents.pinned import pinned
 from trialfleet_ledger.bundle import Bundle
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()
 

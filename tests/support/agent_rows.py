@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trialfleet_runner.agent_check.scripted_answers import Call
-from trialfleet_runner.agent_check.scripted_model import ModelRequest
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
+from trialfleet_agents.agent_check.scripted_answers import Call
+from trialfleet_agents.agent_check.scripted_model import ModelRequest
+from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS, ToolCalls
 
 SKILL_NAME, SERVER_NAME = "rounding", "shop-docs"
 WORD = {"word": "discount"}  # what the server's tool look_up is asked for

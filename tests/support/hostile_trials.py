@@ -17,6 +17,12 @@ from pathlib import Path
 import zstandard
 
 from tests.support import ledgers as made
+from trialfleet_agents.claude_code.parse import parse_stream
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.search import SearchAgent
+from trialfleet_agents.trajectory import read_trajectory
+from trialfleet_deliveries.delivery import Composed
+from trialfleet_deliveries.hook_log import denials, read_hook_log
 from trialfleet_ledger.bundle import capped
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
@@ -30,14 +36,8 @@ from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.patch import WorkspacePatch as Diff
-from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.search import SearchAgent
-from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.attempt.agent_run import AgentRun, stopped
 from trialfleet_runner.attempt.patch_record import delivered, jsonl, measured
-from trialfleet_runner.context.delivery import Composed
-from trialfleet_runner.context.hook_log import denials, read_hook_log
 from trialfleet_sandbox.protocol import Exit
 
 Draw = random.Random

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from trialfleet_runner.agent_check.agent_tables import reference_table
+from trialfleet_agents.agent_check.agent_tables import reference_table
 
 BEGIN = "<!-- Generated from the adapters by `make cli-reference`. Do not edit this table. -->"
 END = "<!-- End of the generated table. -->"

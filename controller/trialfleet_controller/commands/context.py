@@ -141,11 +141,11 @@ def _author_agent(
     author: str, model: str | None, max_turns: int, timeout_s: float, max_cost: float | None
 ) -> AuthorAgent | None:
     """The author; None for the outline. Raises `OperatorError` if it cannot write or is not installed."""
+    from trialfleet_agents.registry import agent
     from trialfleet_controller.authoring.writer import AuthorAgent
     from trialfleet_controller.planning.repository_programs import refuse_repository_program
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_ledger.records.agent import AgentSpec
-    from trialfleet_runner.agents.registry import agent
     from trialfleet_tasks import yamlfile
 
     if author == "outline":

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from trialfleet_agents.protocol import Identity, Reach
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.predicted_targets import order_digest
+from trialfleet_deliveries.placement import nested_unreached
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_repository.trees import unpack
-from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.context.placement import nested_unreached
 
 
 def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:

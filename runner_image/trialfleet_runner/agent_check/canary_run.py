@@ -12,15 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.removal import remove
-from trialfleet_repository.environments.tool_environment import NOTHING
-from trialfleet_repository.mounts import MountedScratch, place_of
-from trialfleet_repository.trees import TreeEntry
-from trialfleet_repository.workspace import build_template, clone
-from trialfleet_runner.agent_check import delivery_matrix, tool_server
-from trialfleet_runner.agent_check.delivery_matrix import (
+from trialfleet_agents.agent_check import delivery_matrix, tool_server
+from trialfleet_agents.agent_check.delivery_matrix import (
     HOME_NAMES,
     MODULE,
     PRINTS,
@@ -32,12 +25,19 @@ from trialfleet_runner.agent_check.delivery_matrix import (
     foreign_settings,
     workspace_files,
 )
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Identity, McpServer, Setup
-from trialfleet_runner.agents.registry import agent
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
+from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS, ToolCalls
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.protocol import Identity, McpServer, Setup
+from trialfleet_agents.registry import agent
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.removal import remove
+from trialfleet_repository.environments.tool_environment import NOTHING
+from trialfleet_repository.mounts import MountedScratch, place_of
+from trialfleet_repository.trees import TreeEntry
+from trialfleet_repository.workspace import build_template, clone
 from trialfleet_runner.attempt.preflight_run import read_only, reading
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_sandbox.choose import choose

@@ -8,6 +8,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.protocol import Agent, Identity, McpServer, Setup
+from trialfleet_agents.registry import agent as registered
+from trialfleet_agents.sandbox_env import stop_of
+from trialfleet_deliveries import texts
+from trialfleet_deliveries.delivery import Composed, with_text
+from trialfleet_deliveries.preflight import block
+from trialfleet_deliveries.skills import needle
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder
@@ -17,9 +24,6 @@ from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.mounts import MountedScratch
 from trialfleet_repository.test_call import CalledTests
 from trialfleet_repository.testrun import REPORT as TEST_REPORT
-from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Setup
-from trialfleet_runner.agents.registry import agent as registered
-from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
 from trialfleet_runner.attempt.loss import Lost
@@ -27,10 +31,6 @@ from trialfleet_runner.attempt.mcp_servers import Tools
 from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
-from trialfleet_runner.context import texts
-from trialfleet_runner.context.delivery import Composed, with_text
-from trialfleet_runner.context.preflight import block
-from trialfleet_runner.context.skills import needle
 from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, MachineMemoryLow, SandboxError
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trialfleet_deliveries.hook_log import HookLog, denials, read_hook_log
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.bundle import redacted
 from trialfleet_ledger.canonical import canonical_json, sha256
@@ -23,7 +24,6 @@ from trialfleet_runner.attempt.key_marks import mask_keys
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
 from trialfleet_sandbox.scratch import Scratch
 
 if TYPE_CHECKING:

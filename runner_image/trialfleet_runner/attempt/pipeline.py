@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
+from trialfleet_deliveries.placement import AS_NAMED, FileReading
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
@@ -39,7 +40,6 @@ from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, pr
 from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns, TestsExhausted
 from trialfleet_runner.attempt.scoring_order import changes_in
 from trialfleet_runner.attempt.scoring_record import describe_left, list_files, scoring_record
-from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed
 from trialfleet_runner.kept_records import keep_patch
 from trialfleet_runner.metrics import verdict

@@ -8,6 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from trialfleet_agents.workspace_settings import deliverable_files
+from trialfleet_deliveries.delivery import Composed, compose
+from trialfleet_deliveries.hooks.push_on_read import RULES
+from trialfleet_deliveries.placement import AS_NAMED, FileReading
+from trialfleet_deliveries.skills import placed
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
@@ -26,13 +31,8 @@ from trialfleet_repository.environments.tool_environment import furnish
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_repository.workspace import Template
-from trialfleet_runner.agents.workspace_settings import deliverable_files
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
-from trialfleet_runner.context.delivery import Composed, compose
-from trialfleet_runner.context.placement import AS_NAMED, FileReading
-from trialfleet_runner.context.skills import placed
-from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import Scratch
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_runner.agents.chosen_settings import ALLOWED
-from trialfleet_runner.agents.codex import CodexOptions, native
-from trialfleet_runner.agents.program import output_of
+from trialfleet_agents.chosen_settings import ALLOWED
+from trialfleet_agents.codex import CodexOptions, native
+from trialfleet_agents.program import output_of
 
 
 @pytest.mark.needs("codex")

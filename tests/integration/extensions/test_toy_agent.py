@@ -16,7 +16,7 @@ def register_toy_agent() -> Plugin:
     """The one place that knows how an agent's kind is registered."""
     return Plugin(
         "agent",
-        "from trialfleet_runner.agents import registry\nregistry.KINDS['toy'] = 'toy_agent:ToyAgent'\n",
+        "from trialfleet_agents import registry\nregistry.KINDS['toy'] = 'toy_agent:ToyAgent'\n",
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from trialfleet_agents.protocol import Exit, Identity, Job, Mount, Parsed, Reach, Setup
+from trialfleet_agents.sandbox_env import job_of, stop_of
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.protocol import Exit, Identity, Job, Mount, Parsed, Reach, Setup
-from trialfleet_runner.agents.sandbox_env import job_of, stop_of
 
 CONTEXT_FILE = "TOY.md"
 VERSION = "0.1"

@@ -18,12 +18,12 @@ from tests.unit.runner.test_claude_job import job, program, settings, spec
 from trialfleet_controller.authoring.asked import KINDS, asked
 from trialfleet_controller.authoring.outline import outline
 from trialfleet_controller.planning.predicted_targets import told
+from trialfleet_deliveries import preflight, texts
+from trialfleet_deliveries.delivery import Composed, compose, with_text
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import Channel, ConditionOrder
 from trialfleet_ledger.records.measurements import PreflightResult
-from trialfleet_runner.context import preflight, texts
-from trialfleet_runner.context.delivery import Composed, compose, with_text
 from trialfleet_tasks import prompts
 from trialfleet_tasks.validate.output import CAP, tail
 

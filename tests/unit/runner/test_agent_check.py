@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_repository.cache import Cache
-from trialfleet_runner.agent_check import canary_run, tool_server
-from trialfleet_runner.agent_check.agent_tables import comparison, deliveries, listing
-from trialfleet_runner.agent_check.delivery_matrix import (
+from trialfleet_agents.agent_check import tool_server
+from trialfleet_agents.agent_check.agent_tables import comparison, deliveries, listing
+from trialfleet_agents.agent_check.delivery_matrix import (
     MODULE_TEXT,
     PRINTED,
     PRINTS,
@@ -26,15 +23,19 @@ from trialfleet_runner.agent_check.delivery_matrix import (
     measured,
     workspace_files,
 )
-from trialfleet_runner.agent_check.kept_matrix import keep, kept
-from trialfleet_runner.agent_check.known_agents import KnownAgent
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.agents.registry import KINDS, agent
-from trialfleet_runner.context.skills import FOLDER, SHARED_FOLDER
-from trialfleet_runner.context.texts import render
-from trialfleet_runner.hooks.mcp_probe import looked
+from trialfleet_agents.agent_check.kept_matrix import keep, kept
+from trialfleet_agents.agent_check.known_agents import KnownAgent
+from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.protocol import Identity, Reach
+from trialfleet_agents.registry import KINDS, agent
+from trialfleet_deliveries.hooks.mcp_probe import looked
+from trialfleet_deliveries.skills import FOLDER, SHARED_FOLDER
+from trialfleet_deliveries.texts import render
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_repository.cache import Cache
+from trialfleet_runner.agent_check import canary_run
 
 FULL = Reach(
     root_file="AGENTS.md",

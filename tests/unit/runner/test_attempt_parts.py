@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.oracle_and_nop import Nop
+from trialfleet_deliveries.hook_log import Firing, HookLog
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agents.oracle_and_nop import Nop
 from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.patch_record import delivered, without
-from trialfleet_runner.context.hook_log import Firing, HookLog
 from trialfleet_runner.gateway.tally import GatewayReport
 from trialfleet_runner.model_access import upstream
 from trialfleet_sandbox.protocol import Exit

@@ -13,13 +13,13 @@ from typing import Any, cast
 import pytest
 
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS
+from trialfleet_agents.chosen_settings import ALLOWED, RESERVED, paths_of, refuse_reserved
+from trialfleet_agents.claude_code.agent import _QUIET as QUIET
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.registry import agent
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.chosen_settings import ALLOWED, RESERVED, paths_of, refuse_reserved
-from trialfleet_runner.agents.claude_code.agent import _QUIET as QUIET
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.registry import agent
 
 SAYS = {
     "claude-code": "2.1.331 (Claude Code)",
@@ -117,7 +117,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     defaults.parent.mkdir(parents=True)
     defaults.touch()
     if name == "gemini":
-        monkeypatch.setattr("trialfleet_runner.agents.gemini._node", lambda: Path("/usr/bin/node"))
+        monkeypatch.setattr("trialfleet_agents.gemini._node", lambda: Path("/usr/bin/node"))
     return name
 
 

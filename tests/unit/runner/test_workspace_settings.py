@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from trialfleet_runner.agents.chosen_settings import ALLOWED, RESERVED
-from trialfleet_runner.agents.workspace_settings import SETTINGS_FILES, WHOLE_FILES, deliverable_files
+from trialfleet_agents.chosen_settings import ALLOWED, RESERVED
+from trialfleet_agents.workspace_settings import SETTINGS_FILES, WHOLE_FILES, deliverable_files
 
 AS_FILES = {("claude-code", "hooks"), ("claude-code", "statusLine")}
 
