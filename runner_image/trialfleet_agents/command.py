@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
-from trialfleet_agents.scripts import missing_scripts
+from trialfleet_agents.scripts import missing_scripts, workspace_scripts
 from trialfleet_agents.trajectory import read_trajectory
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import Price
@@ -185,3 +186,9 @@ def _content(mount: Path) -> str:
 def _sha256_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def list_workspace_scripts(spec: AgentSpec) -> dict[str, int]:
+    """Scripts of the agent that are looked up in the workspace -> their place in its `argv`; only a program of
+    this kind has any. Raises `OperatorError` naming an option that is not valid."""
+    return workspace_scripts(options_of(spec).argv) if spec.kind == Command.kind else {}

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from trialfleet_agents.protocol import Identity, Reach
+from trialfleet_agents.protocol import Identity
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import Price

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import job_of, stop_of
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec

@@ -1,52 +1,60 @@
-"""Agents by kind. A kind's module is imported only when a campaign asks for it."""
+"""Agents by kind. A kind's adapter is imported only when a campaign asks for it."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 
+from trialfleet_agents.agent_kind import AgentFiles, AgentKind
+from trialfleet_agents.claude_code import CLAUDE_CODE
+from trialfleet_agents.codex import CODEX
+from trialfleet_agents.copilot import COPILOT
+from trialfleet_agents.gemini import GEMINI
+from trialfleet_agents.mini_swe_agent import MINI_SWE_AGENT
+from trialfleet_agents.opencode import OPENCODE
 from trialfleet_agents.protocol import Agent
+from trialfleet_agents.tool_calls import ToolCalls
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.agent import AgentSpec
 
-KINDS = {
-    "nop": "trialfleet_agents.oracle_and_nop:Nop",
-    "oracle": "trialfleet_agents.oracle_and_nop:Oracle",
-    "search": "trialfleet_agents.search:SearchAgent",
-    "command": "trialfleet_agents.command:Command",
-    "claude-code": "trialfleet_agents.claude_code:ClaudeCode",
-    "copilot": "trialfleet_agents.copilot:Copilot",
-    "opencode": "trialfleet_agents.opencode:OpenCode",
-    "gemini": "trialfleet_agents.gemini:GeminiCli",
-    "codex": "trialfleet_agents.codex:Codex",
-    "mini-swe-agent": "trialfleet_agents.mini_swe_agent:MiniSweAgent",
+ANY_PROGRAM = "command"  # the kind that has no program of its own
+
+# Another package adds a kind by putting it here.
+KINDS: dict[str, AgentKind] = {
+    one.kind: one
+    for one in (
+        AgentKind("nop", "trialfleet_agents.oracle_and_nop:Nop"),
+        AgentKind("oracle", "trialfleet_agents.oracle_and_nop:Oracle"),
+        AgentKind(
+            "search", "trialfleet_agents.search:SearchAgent", files=AgentFiles(names=("claude.md", "agents.md"))
+        ),
+        AgentKind(ANY_PROGRAM, "trialfleet_agents.command:Command", writes_prose=True),
+        CLAUDE_CODE,
+        CODEX,
+        COPILOT,
+        OPENCODE,
+        GEMINI,
+        MINI_SWE_AGENT,
+    )
 }
 
 
-def agent(kind: str) -> Agent:
-    """The agent of that kind. Raises `OperatorError` naming all kinds when there is none."""
+def agent_kind(kind: str) -> AgentKind:
+    """What is known of it. Raises `OperatorError` naming all kinds when there is none."""
     if kind not in KINDS:
         raise OperatorError(
             f"no agent is called {kind!r}",
             where="agent: kind",
             hint=f"one of {', '.join(KINDS)}; any other program runs as kind command",
         )
-    module, _, name = KINDS[kind].partition(":")
+    return KINDS[kind]
+
+
+def agent(kind: str) -> Agent:
+    """The adapter of that kind. Raises `OperatorError` naming all kinds when there is none."""
+    module, _, name = agent_kind(kind).adapter.partition(":")
     made: Agent = getattr(importlib.import_module(module), name)()
     return made
 
 
-def list_workspace_scripts(spec: AgentSpec) -> dict[str, int]:
-    """Scripts of the agent that are looked up in the workspace -> their place in its `argv`; only a program of
-    kind command has any. Raises `OperatorError` naming an option that is not valid."""
-    from trialfleet_agents.command import Command, options_of
-    from trialfleet_agents.scripts import workspace_scripts
-
-    return workspace_scripts(options_of(spec).argv) if spec.kind == Command.kind else {}
-
-
-def list_left_out(kind: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """What of a condition's files an agent of this kind does not get: "<file>: <key>", or a file alone."""
-    from trialfleet_agents.workspace_settings import deliverable_files
-
-    return deliverable_files(kind, files)[1]
+def tool_calls() -> dict[str, ToolCalls]:
+    """Of every kind that `trialfleet agents check` can measure."""
+    return {kind: one.tool_calls for kind, one in KINDS.items() if one.tool_calls is not None}

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from trialfleet_agents.agent_kind import AgentKind
 from trialfleet_agents.chosen_settings import refuse_reserved
 from trialfleet_agents.protocol import Setup
 from trialfleet_ledger.errors import OperatorError
@@ -82,12 +83,15 @@ def job_of(
 OptionsModel = TypeVar("OptionsModel", bound=Frozen)
 
 
-def checked_options(model: type[OptionsModel], spec: AgentSpec, *, hint: str | None = None) -> OptionsModel:
+def checked_options(
+    model: type[OptionsModel], spec: AgentSpec, kind: AgentKind | None = None, *, hint: str | None = None
+) -> OptionsModel:
     """`agent.options` as this kind of agent has them. Raises `OperatorError` naming the field, or
-    the setting that no campaign may choose.
+    the setting that no campaign may choose. `kind`: of an agent that has settings.
 
     `hint`: of that error; by default it lists all options."""
-    refuse_reserved(spec.kind, mapping(spec.options.get("settings")))
+    if kind is not None:
+        refuse_reserved(kind, mapping(spec.options.get("settings")))
     try:
         return model.model_validate(spec.options)
     except ValidationError as error:

@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import job_of, stop_of, with_mount
 from trialfleet_deliveries import hooks
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import reduce
 
-from trialfleet_deliveries import tokens
+from trialfleet_deliveries import skills, tokens
 from trialfleet_deliveries.commands import is_text, strip_files
+from trialfleet_deliveries.composed import Composed, Rule
 from trialfleet_deliveries.markdown import (
     HOOK_SECTIONS,
     LineKind,
@@ -19,6 +21,7 @@ from trialfleet_deliveries.markdown import (
 from trialfleet_deliveries.naming import framed, join, pull_sentence
 from trialfleet_deliveries.nodes import child_nodes, covering_node, inside, root_file
 from trialfleet_deliveries.placement import AS_NAMED, FileReading, PlacedFiles, placed
+from trialfleet_deliveries.registry import added_kind
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
@@ -110,42 +113,6 @@ def _closing(item: _Item, beginning: str) -> str:
 NEEDLE_CHARS = 160
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A text that is pushed once, when a path that matches a glob is read."""
-
-    globs: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True)
-class Composed:
-    """What an attempt delivers.
-
-    `files`: path -> bytes, put into the workspace. `hook_nodes`: path -> text that the on-read hook prints, to
-    be written as files into the folder it is given; empty without a hook. `rule`: what the same hook pushes when
-    a path matches. `needles`: delivery (`files`, `inline`) -> one line that must be found in what reached the
-    model, `hook_needles` and `rule_needle`: the same per node and of the rule, once the hook has emitted it.
-    `stripped`: unified diff of the development commands taken out.
-    """
-
-    prompt: str
-    system: str | None
-    files: dict[str, bytes]
-    hook_nodes: dict[str, str]
-    delivery: Delivery
-    needles: dict[str, str] = field(default_factory=dict[str, str])
-    hook_needles: dict[str, str] = field(default_factory=dict[str, str])
-    rule: Rule | None = None
-    rule_needle: str | None = None
-    stripped: str = ""
-
-    @property
-    def hooked(self) -> bool:
-        """Whether the on-read hook has anything to push."""
-        return bool(self.hook_nodes) or self.rule is not None
-
-
 def compose(
     condition: ConditionOrder,
     *,
@@ -167,19 +134,21 @@ def compose(
     node, inline = _inline(condition.inline, tree, anchor)
     if text is not None:
         inline = _whole(text)
-    sentence = pull_sentence(laid.files) if condition.pull else ""
+    sentence = pull_sentence(laid.files, reading.root_names) if condition.pull else ""
     nodes = hook_nodes(tree) if condition.hook is not None else {}
     bare = Composed(
         prompt=join(task, sentence),
         system=None,
         files=laid.files,
+        root=root_file(laid.files, reading.root_names),
         hook_nodes=nodes,
         delivery=_delivery(condition, laid, node, inline),
         hook_needles={path: said.splitlines()[0] for path, said in nodes.items() if said},
         stripped=on_disk.diff + (read_from.diff if read_from.diff != on_disk.diff else ""),
     )
     spoken = _spoken(bare, condition, inline, node)
-    return _root_told(spoken, laid.told) if laid.told else spoken
+    whole = _root_told(spoken, laid.told) if laid.told else spoken
+    return reduce(lambda made, item: added_kind(item[0]).place(made, item[1]), condition.added.items(), whole)
 
 
 def _root_told(composed: Composed, text: str) -> Composed:
@@ -207,16 +176,16 @@ def _spoken(bare: Composed, condition: ConditionOrder, inline: Inline, node: str
     """The text where the condition's channel has it, and the needles."""
     spec, line = condition.inline, needle(inline.first, not_in="")
     if spec is None or not inline.text:
-        return replace(bare, needles=_needles(bare.files, bare.prompt))
+        return replace(bare, needles=_needles(bare, bare.prompt))
     if spec.channel == "rules":
         around = (f"{posixpath.dirname(node)}/**",) if node else ("**",)
         rule = Rule(condition.globs or spec.globs or around, inline.text)
-        return replace(bare, rule=rule, rule_needle=line, needles=_needles(bare.files, bare.prompt))
+        return replace(bare, rule=rule, rule_needle=line, needles=_needles(bare, bare.prompt))
     if spec.channel == "system":
         said = replace(bare, system=inline.text)
     else:
         said = replace(bare, prompt=join(bare.prompt, inline.text))
-    files = _needles(bare.files, f"{said.prompt}\n{said.system or ''}")
+    files = _needles(bare, f"{said.prompt}\n{said.system or ''}")
     return replace(said, needles={**files, **({} if line is None else {"inline": line})})
 
 
@@ -271,9 +240,25 @@ def _delivery(condition: ConditionOrder, laid: PlacedFiles, node: str | None, in
     )
 
 
-def _needles(files: Mapping[str, bytes], told: str) -> dict[str, str]:
-    root = root_file(files)
-    line = None if root is None else needle(_decoded(root, files[root]), not_in=told)
+def declared_lines(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[str, ...]]:
+    """Name of a text, as claims have it -> the lines that prove that it reached the model. Those of MCP servers
+    are known once the servers have started."""
+    lines = composed.needles | {f"hook:{node}": text for node, text in composed.hook_needles.items()}
+    if composed.rule_needle is not None:
+        lines["rules"] = composed.rule_needle
+    lines |= {f"skills:{name}": skills.needle(skill.description) for name, skill in condition.skills.items()}
+    return {name: (text,) for name, text in lines.items()}
+
+
+def may_push(composed: Composed, condition: ConditionOrder) -> bool:
+    """Whether the agent's hook will have a folder to read from, also if its rule is made by the pre-flight."""
+    inline = condition.inline
+    return composed.hooked or (inline is not None and inline.channel == "rules")
+
+
+def _needles(composed: Composed, told: str) -> dict[str, str]:
+    root = composed.root
+    line = None if root is None else needle(_decoded(root, composed.files[root]), not_in=told)
     return {} if line is None else {"files": line}
 
 

@@ -8,6 +8,9 @@ from typing import cast
 
 from trialfleet_ledger.untrusted import json_object, regular_file
 
+# Files of the agent's HOME to which the hooks write
+HOOK_LOG = "hook.jsonl"
+FAIL_FAST_LOG = "fail_fast.jsonl"
 MAX_BYTES = 4 * 2**20
 _LATEST = 2.0**53
 

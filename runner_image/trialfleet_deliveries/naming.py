@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Collection, Sequence
 
 from trialfleet_deliveries import tokens
-from trialfleet_deliveries.nodes import child_nodes, root_file
+from trialfleet_deliveries.nodes import ROOT_NAMES, child_nodes, root_file
 from trialfleet_deliveries.texts import render
 
 
@@ -74,9 +74,10 @@ def join(task: str, *additions: str) -> str:
     return text
 
 
-def pull_sentence(files: Collection[str]) -> str:
+def pull_sentence(files: Collection[str], root_names: Sequence[str] = ROOT_NAMES) -> str:
     """The text that points at the context files in the workspace; empty when there are none."""
-    root, names = root_file(files), " or ".join(sorted({posixpath.basename(node) for node in child_nodes(files)}))
+    root = root_file(files, root_names)
+    names = " or ".join(sorted({posixpath.basename(node) for node in child_nodes(files)}))
     if not names:
         return "" if root is None else render("pull_root", root=root)
     if root is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 NODE_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 ROOT_NAMES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md")
@@ -47,6 +47,6 @@ def child_nodes(tree: Collection[str]) -> tuple[str, ...]:
     return tuple(node for node in nodes if node is not None)
 
 
-def root_file(tree: Collection[str]) -> str | None:
-    """The root's own context file."""
-    return next((name for name in ROOT_NAMES if name in tree), None)
+def root_file(tree: Collection[str], names: Iterable[str] = ROOT_NAMES) -> str | None:
+    """The root's own context file: the first of `names` that is there."""
+    return next((name for name in names if name in tree), None)

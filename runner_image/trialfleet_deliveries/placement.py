@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trialfleet_deliveries.markdown import LineKind, scan
-from trialfleet_deliveries.nodes import child_nodes, inside, root_file
+from trialfleet_deliveries.nodes import ROOT_NAMES, child_nodes, inside, root_file
 from trialfleet_deliveries.skills import FOLDER
 from trialfleet_ledger.errors import OperatorError
 
@@ -27,6 +27,12 @@ class FileReading:
     nested: bool = False
     in_prompt: bool = False
     skills: str = FOLDER
+
+    @property
+    def root_names(self) -> tuple[str, ...]:
+        """The names that the root's context file may have, in the order of their rank."""
+        own = () if self.root_file is None or self.root_file in ROOT_NAMES else (self.root_file,)
+        return (*ROOT_NAMES, *own)
 
 
 AS_NAMED = FileReading()
@@ -49,7 +55,7 @@ def placed(files: Mapping[str, bytes], reading: FileReading, *, delivered_otherw
 
     A node that moves takes along what it imports (`@path`): agents differ in what they import.
     """
-    root = root_file(files)
+    root = root_file(files, reading.root_names)
     if reading.in_prompt:
         if root is None:
             return PlacedFiles(dict(files), {})

@@ -13,7 +13,7 @@ import zstandard
 
 from tests.support.attempts import TRIAL, Lab, Left, Told, write
 from tests.support.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
-from trialfleet_agents.claude_code import ClaudeCode
+from trialfleet_agents.claude_code.agent import ClaudeCode
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.owned_folder import owned_path

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.scripted_messages import Reply, Say, ScriptedMessages
-from trialfleet_agents.claude_code import ClaudeCode
+from trialfleet_agents.claude_code.agent import ClaudeCode
 from trialfleet_agents.protocol import Setup
 from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.records.agent import AgentSpec

@@ -9,7 +9,8 @@ from functools import cache
 from itertools import chain, islice, zip_longest
 
 from trialfleet_deliveries.commands import strip_files
-from trialfleet_deliveries.delivery import NEEDLE_CHARS, Composed, compose
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import NEEDLE_CHARS, compose
 from trialfleet_deliveries.markdown import LineKind, scan
 from trialfleet_deliveries.skills import placed
 from trialfleet_ledger.errors import OperatorError

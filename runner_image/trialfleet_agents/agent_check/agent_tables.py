@@ -6,11 +6,22 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
 from trialfleet_agents.agent_check.known_agents import KnownAgent
-from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_agents.protocol import Reach
-from trialfleet_agents.registry import agent
+from trialfleet_agents.agent_kind import AgentFiles
+from trialfleet_agents.registry import KINDS, agent, tool_calls
+from trialfleet_deliveries.reach import Reach
 
 NONE = "–"
+_LABELS = {
+    CheckedDelivery.NESTED: "nested on read",
+    CheckedDelivery.HOOK_AFTER: "hook after",
+    CheckedDelivery.HOOK_BEFORE: "hook before",
+    CheckedDelivery.RULES: "rules",
+    CheckedDelivery.FAIL_FAST: "fail_fast",
+    CheckedDelivery.PREFLIGHT: "preflight",
+    CheckedDelivery.SYSTEM: "system",
+    CheckedDelivery.INLINE: "inline",
+    CheckedDelivery.MCP: "mcp",
+}
 
 
 def deliveries(reach: Reach) -> dict[str, str]:
@@ -20,18 +31,8 @@ def deliveries(reach: Reach) -> dict[str, str]:
     'AGENTS.md'
     """
     root = "in the prompt" if reach.root_in_prompt else reach.root_file or "as named"
-    found = {
-        "nested on read": reach.nested,
-        "hook after": reach.hook_after,
-        "hook before": reach.hook_before,
-        "rules": reach.hook_after,
-        "fail_fast": reach.fail_fast,
-        "preflight": reach.preflight,
-        "system": reach.system,
-        "inline": True,
-        "mcp": reach.mcp,
-    }
-    named = {name: "yes" if given else NONE for name, given in found.items()}
+    stated = declared(reach)
+    named = {label: "yes" if stated[name] else NONE for name, label in _LABELS.items()}
     return {"root file": root, "skills": reach.skills or NONE, **named}
 
 
@@ -86,7 +87,22 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def reference_table() -> str:
     """The documentation's table of every kind that `trialfleet agents check` can measure."""
-    return markdown({kind: agent(kind).reach for kind in TOOL_CALLS})
+    return markdown({kind: agent(kind).reach for kind in tool_calls()})
+
+
+def files_table() -> str:
+    """The documentation's table of the files that every such kind reads: a row for each."""
+    head = ["kind", "loads by itself", "also reads", "settings are checked", "left out of contexts"]
+    rows = [[f"`{kind}`", *_files_row(KINDS[kind].files)] for kind in tool_calls()]
+    return _markdown_lines([head, ["---"] * len(head), *rows])
+
+
+def _files_row(files: AgentFiles) -> list[str]:
+    also = (*files.names, *(f"{folder}/" for folder in files.folders))
+    return [
+        ", ".join(f"`{one}`" for one in each) or NONE
+        for each in (files.roots, also, files.settings, files.left_out)
+    ]
 
 
 def markdown(reaches: dict[str, Reach]) -> str:
@@ -98,5 +114,8 @@ def markdown(reaches: dict[str, Reach]) -> str:
     columns = [deliveries(reach) for reach in reaches.values()]
     head = ["", *(f"`{kind}`" for kind in reaches)]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
-    lines = [head, ["---"] * len(head), *rows]
+    return _markdown_lines([head, ["---"] * len(head), *rows])
+
+
+def _markdown_lines(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)

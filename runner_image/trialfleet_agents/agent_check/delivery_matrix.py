@@ -10,23 +10,19 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from trialfleet_agents.protocol import Identity, Reach
-from trialfleet_deliveries.skills import FILE, FOLDER, SHARED_FOLDER
+from trialfleet_agents.context_files import root_paths, skill_folders
+from trialfleet_agents.protocol import Identity
+from trialfleet_deliveries.nodes import NODE_NAMES
+from trialfleet_deliveries.reach import Reach
+from trialfleet_deliveries.skills import FILE
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.records.base import Frozen, Sha256
 
-ROOT_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-NESTED_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 BELOW, MODULE = "billing", "billing/rates.py"  # the folder below the root, and what is read there
 MODULE_TEXT = "RATE = 3"
 PRINTS, PRINTED = "printf %s%s needle- ran", "needle-ran"  # a command that a pre-flight must not run
 SKILL, TOOL = "currency-rates", "look_up_rates"  # of a folder with a skill, and of the tool of an MCP server
-# Names of context files in a user's own folder, where some agents look.
-HOME_NAMES = (
-    *(".claude/CLAUDE.md", ".codex/AGENTS.md", ".copilot/copilot-instructions.md", ".gemini/GEMINI.md"),
-    *(".config/opencode/AGENTS.md", *NESTED_NAMES),
-)
 
 
 class CheckedDelivery(StrEnum):
@@ -103,9 +99,9 @@ def context_nodes() -> dict[str, str]:
 
 def workspace_files() -> dict[str, str]:
     """path -> text: a file to read, and context files and skills under every name, each with another canary."""
-    nested = {f"{BELOW}/{name}": canary(f"nested {name}") for name in NESTED_NAMES}
-    skills = {f"{folder}/{SKILL}/{FILE}": _skill(canary(f"skill {folder}")) for folder in (FOLDER, SHARED_FOLDER)}
-    roots = {name: canary(f"root {name}") for name in ROOT_NAMES}
+    nested = {f"{BELOW}/{name}": canary(f"nested {name}") for name in NODE_NAMES}
+    skills = {f"{folder}/{SKILL}/{FILE}": _skill(canary(f"skill {folder}")) for folder in skill_folders()}
+    roots = {name: canary(f"root {name}") for name in root_paths()}
     return {MODULE: f"{MODULE_TEXT}\n", **roots, **nested, **skills}
 
 
@@ -150,13 +146,13 @@ class SeenTexts:
         return cls(requests[0] if requests else "", "\n".join(requests[1:]))
 
     def root_files(self) -> tuple[str, ...]:
-        return tuple(name for name in ROOT_NAMES if canary(f"root {name}") in self.first)
+        return tuple(name for name in root_paths() if canary(f"root {name}") in self.first)
 
     def reached(self, reach: Reach) -> dict[CheckedDelivery, bool]:
         """A delivery after the start counts only if its text is not there from the start."""
         roots = self.root_files()
-        nested = (posixpath.basename(reach.root_file),) if reach.root_file else NESTED_NAMES
-        skills = (reach.skills,) if reach.skills else (FOLDER, SHARED_FOLDER)
+        nested = (posixpath.basename(reach.root_file),) if reach.root_file else NODE_NAMES
+        skills = (reach.skills,) if reach.skills else skill_folders()
         return {
             CheckedDelivery.ROOT_FILE: reach.root_file in roots if reach.root_file else bool(roots),
             CheckedDelivery.NESTED: any(self._follows(canary(f"nested {name}")) for name in nested),

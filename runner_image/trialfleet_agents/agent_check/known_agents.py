@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 from trialfleet_agents.agent_check.delivery_matrix import DeliveryMatrix
 from trialfleet_agents.agent_check.kept_matrix import kept
-from trialfleet_agents.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_agents.pinned import pinned
-from trialfleet_agents.protocol import Identity, Reach
-from trialfleet_agents.registry import KINDS, agent
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.registry import ANY_PROGRAM, KINDS, agent, agent_kind
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_repository.cache import Cache
-
-ANY_PROGRAM = "command"  # the kind that has no program of its own
 
 
 class KnownAgent(Frozen):
@@ -56,7 +54,8 @@ def known_agents(cache: Cache) -> Iterator[KnownAgent]:
 
 
 def _identified(kind: str) -> tuple[Identity | None, str | None]:
-    model = TOOL_CALLS[kind].model if kind in TOOL_CALLS else None
+    calls = agent_kind(kind).tool_calls
+    model = None if calls is None else calls.model
     try:
         return agent(kind).identify(AgentSpec(kind=kind, model=model)), None
     except OperatorError as error:

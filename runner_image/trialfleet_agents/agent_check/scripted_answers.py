@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trialfleet_agents.tool_calls import Call
 from trialfleet_ledger.token_usage import TokenUsage
 
 Wire = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of a tool. `given`: its arguments; a text for a tool that takes free text. `namespace`: of the
-    tool, in the Responses API."""
-
-    name: str
-    given: Mapping[str, Any] | str
-    namespace: str | None = None
 
 
 @dataclass(frozen=True)

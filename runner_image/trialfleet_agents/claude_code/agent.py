@@ -8,16 +8,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from trialfleet_agents.chosen_settings import with_settings
+from trialfleet_agents.claude_code import CLAUDE_CODE
 from trialfleet_agents.claude_code.parse import parse_stream
 from trialfleet_agents.hook_scripts import HookScripts
 from trialfleet_agents.mcp import configuration
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity
 from trialfleet_agents.program import checked_version, find_program, shown, version_of
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, with_mount
+from trialfleet_agents.settings_file import with_settings
 from trialfleet_deliveries.preflight import MAX_CALLS
-from trialfleet_deliveries.skills import FOLDER
+from trialfleet_deliveries.reach import Reach
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
@@ -27,14 +28,14 @@ from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 _VERSION = r"^(\d+\.\d+\.\d+\S*) \(Claude Code\)"
 _REACH = Reach(
-    root_file="CLAUDE.md",
+    root_file=CLAUDE_CODE.files.root,
     nested=True,
     hook_after=True,
     hook_before=True,
     fail_fast=True,
     preflight=True,
     system=True,
-    skills=FOLDER,
+    skills=CLAUDE_CODE.files.skills,
     mcp=True,
 )
 REVISION = 3  # of the flags and variables below: part of the agent's digest
@@ -77,7 +78,7 @@ class ClaudeCodeOptions(ModelAgentOptions):
 
 def options_of(spec: AgentSpec) -> ClaudeCodeOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    return checked_options(ClaudeCodeOptions, spec)
+    return checked_options(ClaudeCodeOptions, spec, CLAUDE_CODE)
 
 
 class ClaudeCode:

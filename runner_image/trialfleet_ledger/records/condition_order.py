@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import BoundedCount, Frozen, Name, Sha256
@@ -67,7 +68,43 @@ class SkillOrder(Frozen):
     description: str
 
 
-class ConditionOrder(Frozen):
+# Key of a condition that a delivery of another package adds -> what checks its value, raising `ValueError`. Filled
+# by `trialfleet_deliveries.registry`.
+ADDED_KEYS: dict[str, Callable[[Any], Any]] = {}
+
+
+class AddedParts(Frozen):
+    """`added`: the values of a condition's keys that deliveries of other packages add, checked. A key that none of
+    them has is refused like any unknown key."""
+
+    added: dict[Name, Any] = Field(default_factory=dict, exclude_if=lambda added: not added)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, value: Any) -> Any:
+        """In a campaign file they stand among the others."""
+        if not isinstance(value, Mapping) or ADDED_KEYS.keys().isdisjoint(value):
+            return value
+        given = cast("Mapping[str, Any]", value)
+        known = given.get("added", {})
+        if not isinstance(known, Mapping):
+            return given
+        added = {key: given[key] for key in given if key in ADDED_KEYS}
+        rest = {key: given[key] for key in given if key not in ADDED_KEYS}
+        return {**rest, "added": {**cast("Mapping[str, Any]", known), **added}}
+
+    @field_validator("added")
+    @classmethod
+    def _check(cls, added: dict[str, Any]) -> dict[str, Any]:
+        for key in added:
+            if key not in ADDED_KEYS:
+                raise FieldError(
+                    f"no delivery adds the key {key}", hint="remove it, or install the package of its delivery"
+                )
+        return {key: ADDED_KEYS[key](value) for key, value in added.items()}
+
+
+class ConditionOrder(AddedParts):
     """One condition resolved for one task: deliveries with their content's digests.
 
     `digest` is over what is delivered. `forbidden` is not part of it: a further context of the task changes what

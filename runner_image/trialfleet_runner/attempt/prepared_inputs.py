@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_agents.workspace_settings import deliverable_files
-from trialfleet_deliveries.delivery import Composed, compose
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose
 from trialfleet_deliveries.hooks.push_on_read import RULES
 from trialfleet_deliveries.placement import AS_NAMED, FileReading
 from trialfleet_deliveries.skills import placed
@@ -135,7 +137,12 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     except (OperatorError, ValueError) as error:
         raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
     exclusions = Exclusions(
-        given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
+        given.manifest,
+        task.test_files,
+        task.pythonpath,
+        task.travelling_tests,
+        lambda: provided(built),
+        is_context=is_context_file,
     )
     metadata = metadata_of(task.environment)
     return Ready(
@@ -164,12 +171,6 @@ def write_rule(composed: Composed, scratch: Scratch) -> None:
         scratch.context.mkdir(parents=True, exist_ok=True)
         rule = {"globs": composed.rule.globs, "text": composed.rule.text}
         (scratch.context / RULES).write_text(json.dumps([rule]))
-
-
-def shows_context(grants: Grants, ready: Ready) -> bool:
-    """Whether the agent's hook will have a folder to read from."""
-    inline = grants.condition.inline
-    return ready.composed.hooked or (inline is not None and inline.channel == "rules")
 
 
 def _environment(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Path:

@@ -13,8 +13,8 @@ from tests.support.agent_rows import ROWS
 from tests.support.attempts import Lab
 from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_agents.agent_check.scripted_model import Break, Fail, Reply, scripted_model
-from trialfleet_agents.protocol import Reach
 from trialfleet_agents.registry import agent
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import InlineSpec

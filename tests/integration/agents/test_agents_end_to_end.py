@@ -15,7 +15,7 @@ from tests.support.agent_rows import at
 from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, converted
 from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_agents.agent_check.scripted_model import Break, Fail, Hang, Reply
-from trialfleet_agents.protocol import Reach
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Parsed
 

@@ -16,6 +16,7 @@ import yaml
 from tests.support.attempts import LIMITS, TRIAL, Lab, write
 from tests.support.manipulations.changes import write_as_agent
 from tests.support.manipulations.grammar import Stack
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_deliveries.placement import FileReading
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.objects import Objects
@@ -67,7 +68,7 @@ class OpenAttempt(Attempt):
 
 
 def _opened(ready: Ready) -> Ready:
-    return replace(ready, exclusions=OpenExclusions(ready.given.manifest, (), (".",)))
+    return replace(ready, exclusions=OpenExclusions(ready.given.manifest, (), (".",), is_context=is_context_file))
 
 
 @dataclass

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_agents.protocol import Identity, Reach
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.deliveries import reachable
 from trialfleet_controller.planning.predicted_targets import order_digest
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from trialfleet_agents.protocol import Identity, Reach
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.model_check import check_price
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 

@@ -19,7 +19,8 @@ from trialfleet_controller.authoring.asked import KINDS, asked
 from trialfleet_controller.authoring.outline import outline
 from trialfleet_controller.planning.predicted_targets import told
 from trialfleet_deliveries import preflight, texts
-from trialfleet_deliveries.delivery import Composed, compose, with_text
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose, with_text
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import Channel, ConditionOrder

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from tests.support.plans import make_plan
 from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
 from trialfleet_agents.agent_check.kept_matrix import keep, plan_deliveries
-from trialfleet_agents.protocol import Identity, Reach
+from trialfleet_agents.protocol import Identity
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
-from trialfleet_agents.claude_code import ClaudeCode
+from trialfleet_agents.claude_code.agent import ClaudeCode
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec

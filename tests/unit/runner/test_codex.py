@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
-from trialfleet_agents.codex import Codex
+from trialfleet_agents.codex.agent import Codex
 from trialfleet_agents.toml import toml
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec

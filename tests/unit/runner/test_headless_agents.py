@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
-from trialfleet_agents import gemini, opencode
+from trialfleet_agents.gemini import agent as gemini
+from trialfleet_agents.opencode import agent as opencode
 from trialfleet_agents.pinned import pinned
 from trialfleet_agents.protocol import Agent
 from trialfleet_agents.registry import agent

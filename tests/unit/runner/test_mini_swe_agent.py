@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
-from trialfleet_agents.mini_swe_agent import MiniSweAgent
+from trialfleet_agents.mini_swe_agent.agent import MiniSweAgent
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop

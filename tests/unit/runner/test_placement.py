@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_deliveries.delivery import Composed, compose
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose
 from trialfleet_deliveries.placement import (
     AS_NAMED,
     PROMPT,

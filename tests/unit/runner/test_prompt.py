@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trialfleet_deliveries import tokens
-from trialfleet_deliveries.delivery import Composed, Rule, compose, needle, with_text
+from trialfleet_deliveries.composed import Composed, Rule
+from trialfleet_deliveries.delivery import compose, needle, with_text
 from trialfleet_deliveries.naming import fitting, globs_of, naming, neutral, two_lines
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.conditions import PRESETS

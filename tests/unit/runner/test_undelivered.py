@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_controller.planning.canaries import MIN_CHARS, MIN_WORDS, MOST, undelivered
-from trialfleet_deliveries.delivery import Composed, compose
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.records.condition_order import ConditionOrder
 

@@ -9,15 +9,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_agents import model_calls
-from trialfleet_agents.chosen_settings import with_settings
+from trialfleet_agents.codex import CODEX
 from trialfleet_agents.hook_scripts import HookScripts
 from trialfleet_agents.mcp import STARTS_S, described
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_agents.program import checked_version, find_program, output_of, version_of
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_agents.settings_file import with_settings
 from trialfleet_agents.toml import toml
-from trialfleet_deliveries.skills import SHARED_FOLDER
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage, count
@@ -28,12 +29,12 @@ from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^codex-cli (\S+)"
 _REACH = Reach(
-    root_file="AGENTS.md",
+    root_file=CODEX.files.root,
     hook_after=True,
     hook_before=True,
     fail_fast=True,
     system=True,
-    skills=SHARED_FOLDER,
+    skills=CODEX.files.skills,
     mcp=True,
 )
 _MODELS = "trialfleet-models.json"
@@ -61,7 +62,7 @@ class CodexOptions(ModelAgentOptions):
 
 def options_of(spec: AgentSpec) -> CodexOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    return checked_options(CodexOptions, spec)
+    return checked_options(CodexOptions, spec, CODEX)
 
 
 class Codex:

@@ -12,12 +12,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_agents import model_calls
-from trialfleet_agents.chosen_settings import with_settings
+from trialfleet_agents.mini_swe_agent import MINI_SWE_AGENT
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_agents.pinned import pinned
 from trialfleet_agents.program import checked_version, find_program, version_of
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_agents.settings_file import with_settings
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
@@ -60,7 +62,7 @@ class MiniSweAgentOptions(ModelAgentOptions):
 
 def options_of(spec: AgentSpec) -> MiniSweAgentOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    return checked_options(MiniSweAgentOptions, spec)
+    return checked_options(MiniSweAgentOptions, spec, MINI_SWE_AGENT)
 
 
 class MiniSweAgent:

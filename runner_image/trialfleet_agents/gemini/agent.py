@@ -11,16 +11,17 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_agents.chosen_settings import with_settings
+from trialfleet_agents.gemini import GEMINI
 from trialfleet_agents.hook_scripts import TIMEOUT_S
 from trialfleet_agents.mcp import described
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity
 from trialfleet_agents.program import checked_version, find_program, shown, version_of
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_agents.settings_file import with_settings
 from trialfleet_agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_agents.translated_hooks import TranslatedHooks
-from trialfleet_deliveries.skills import SHARED_FOLDER
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
@@ -38,12 +39,12 @@ _OLDEST_NODE = 20  # Debian 12 has 18
 REVISION = 2  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
 _REACH = Reach(
-    root_file="GEMINI.md",
+    root_file=GEMINI.files.root,
     nested=True,
     hook_after=True,
     fail_fast=True,
     system=True,
-    skills=SHARED_FOLDER,
+    skills=GEMINI.files.skills,
     mcp=True,
 )
 _WEB_TOOLS = ("google_web_search", "web_fetch")  # they ask the model's provider to search
@@ -74,7 +75,7 @@ class GeminiOptions(ModelAgentOptions):
 
 def options_of(spec: AgentSpec) -> GeminiOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    return checked_options(GeminiOptions, spec)
+    return checked_options(GeminiOptions, spec, GEMINI)
 
 
 class GeminiCli:

@@ -9,15 +9,17 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_agents.chosen_settings import with_settings
-from trialfleet_agents.hook_scripts import FOLDER, HookScripts
+from trialfleet_agents.hook_scripts import HookScripts
 from trialfleet_agents.mcp import STARTS_S
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity, require_model
+from trialfleet_agents.opencode import OPENCODE
 from trialfleet_agents.program import checked_version, find_program, shown, version_of
-from trialfleet_agents.protocol import Identity, McpServer, Reach, Setup
+from trialfleet_agents.protocol import Identity, McpServer, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_agents.settings_file import with_settings
 from trialfleet_agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
-from trialfleet_deliveries.skills import SHARED_FOLDER
+from trialfleet_deliveries import hooks
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
@@ -30,12 +32,12 @@ from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 REVISION = 2  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
 _REACH = Reach(
-    root_file="AGENTS.md",
+    root_file=OPENCODE.files.root,
     nested=True,
     hook_after=True,
     fail_fast=True,
     system=True,
-    skills=SHARED_FOLDER,
+    skills=OPENCODE.files.skills,
     mcp=True,
 )
 _QUIET = {
@@ -71,7 +73,7 @@ class OpenCodeOptions(ModelAgentOptions):
 
 def options_of(spec: AgentSpec) -> OpenCodeOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    return checked_options(OpenCodeOptions, spec)
+    return checked_options(OpenCodeOptions, spec, OPENCODE)
 
 
 class OpenCode:
@@ -150,7 +152,7 @@ def _server(one: McpServer) -> dict[str, Any]:
 
 def _told(setup: Setup, mounts: tuple[Mount, ...]) -> list[str]:
     """Files for the system prompt: the root file that OpenCode would choose, and the condition's own text."""
-    root = [setup.workspace / name for name in ("AGENTS.md", "CLAUDE.md")]
+    root = [setup.workspace / name for name in OPENCODE.files.roots]
     files = [path for path in root if path.is_file()][:1]
     if setup.system:
         (setup.home / "trialfleet").mkdir(exist_ok=True)
@@ -177,7 +179,7 @@ def _install(folder: Path, setup: Setup, scripts: HookScripts, version: str) -> 
         commands["after"].append(after)
     if commands["after"]:
         (folder / "plugins").mkdir(exist_ok=True)
-        (folder / "plugins/trialfleet.js").write_bytes((FOLDER / "opencode_plugin.js").read_bytes())
+        (folder / "plugins/trialfleet.js").write_bytes((hooks.FOLDER / "opencode_plugin.js").read_bytes())
         (folder / "trialfleet-hooks.json").write_text(json.dumps(commands))
 
 

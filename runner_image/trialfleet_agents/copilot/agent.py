@@ -6,15 +6,16 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from trialfleet_agents.chosen_settings import with_settings
+from trialfleet_agents.copilot import COPILOT
 from trialfleet_agents.mcp import configuration
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_agents.program import checked_version, find_program, version_of
-from trialfleet_agents.protocol import Identity, Reach, Setup
+from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_agents.settings_file import with_settings
 from trialfleet_agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_agents.translated_hooks import TranslatedHooks
-from trialfleet_deliveries.skills import SHARED_FOLDER
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage
@@ -25,13 +26,13 @@ from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 REVISION = 2  # of the flags and variables below: part of the agent's digest
 _VERSION = r"^GitHub Copilot CLI (\d+\.\d+\.\d+(?:-\w+)?)"
 _REACH = Reach(
-    root_file="AGENTS.md",
+    root_file=COPILOT.files.root,
     nested=True,
     hook_after=True,
     hook_before=True,
     fail_fast=True,
     system=True,
-    skills=SHARED_FOLDER,
+    skills=COPILOT.files.skills,
     mcp=True,
 )
 _NATIVE = "copilot-linux*/copilot"  # next to the npm package, which only starts it through Node
@@ -73,7 +74,7 @@ class CopilotOptions(ModelAgentOptions):
 
 def options_of(spec: AgentSpec) -> CopilotOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    return checked_options(CopilotOptions, spec)
+    return checked_options(CopilotOptions, spec, COPILOT)
 
 
 class Copilot:

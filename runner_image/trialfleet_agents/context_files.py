@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
+from fnmatch import fnmatchcase, translate
+from functools import cache
 from pathlib import PurePosixPath
 
+from trialfleet_agents.registry import KINDS
+from trialfleet_deliveries.nodes import ROOT_NAMES
 from trialfleet_repository.trees import Tree, TreeEntry, check_path
 
 COPIES = (
     "trialfleet/contexts/"  # of `trialfleet init` and `context build`: contexts of tasks, not the repository's
 )
-_NAMES = {
-    "agents.md",
-    "agents.override.md",
-    ".agents",
-    ".codex",
-    ".opencode",
-    "claude.md",
-    "claude.local.md",
-    ".claude",
-    ".claude.json",
-    ".mcp.json",
-    "gemini.md",
-    ".gemini",
-    "copilot-instructions.md",
-}
-_CLAUDE = re.compile(r"CLAUDE.*\.md", re.IGNORECASE)
+_OTHER_PATTERNS = (".cursor*",)  # of agents that this harness does not drive
 _VENVS = {".venv", "venv", "site-packages", "node_modules"}
 # Files of agents that this harness does not drive: only people can decide whether they are meant as instructions.
 _OTHERS = {
@@ -48,6 +37,61 @@ _OTHERS = {
 }
 
 
+def root_paths() -> tuple[str, ...]:
+    """The files that some agent loads from the workspace's root, each once."""
+    return tuple(dict.fromkeys(path for one in KINDS.values() for path in one.files.roots))
+
+
+def root_names() -> tuple[str, ...]:
+    """The names that the root's context file has for some agent, in the order of their rank, each once."""
+    known = (name for one in KINDS.values() if (name := one.files.root) is not None)
+    return tuple(dict.fromkeys((*ROOT_NAMES, *known)))
+
+
+def skill_folders() -> tuple[str, ...]:
+    """The folders from which some agent loads skills, each once."""
+    return tuple(dict.fromkeys(folder for one in KINDS.values() if (folder := one.files.skills) is not None))
+
+
+def home_paths() -> tuple[str, ...]:
+    """The files that some agent reads in the user's HOME, each once."""
+    return tuple(dict.fromkeys(path for one in KINDS.values() for path in one.files.home))
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """What the agents' tables name, all together: literal names and patterns of names, both without regard to case
+    unless they have capitals, and paths of folders."""
+
+    names: frozenset[str]
+    any_case: re.Pattern[str]
+    as_written: re.Pattern[str]
+    folders: tuple[str, ...]
+
+
+@cache
+def _patterns_of(_kinds: tuple[str, ...]) -> _Patterns:
+    """`_kinds`: those that are registered, so that one that is added later counts."""
+    tables = [one.files for one in KINDS.values()]
+    every = {pattern for table in tables for pattern in table.patterns} | {*_OTHER_PATTERNS}
+    globs = {pattern for pattern in every if set(pattern) & {*"*?["}}
+    capitals = {pattern for pattern in every if pattern != pattern.lower()}
+    return _Patterns(
+        names=frozenset(every - globs - capitals),
+        any_case=_any_of(globs - capitals),
+        as_written=_any_of(capitals),
+        folders=tuple(sorted({f"/{folder}/" for table in tables for folder in table.folders})),
+    )
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, sorted(patterns))) or r"(?!)")
+
+
+def _patterns() -> _Patterns:
+    return _patterns_of(tuple(KINDS))
+
+
 def is_context_part(name: str) -> bool:
     """Whether a file or folder of this name is read by agents as instructions.
 
@@ -57,14 +101,14 @@ def is_context_part(name: str) -> bool:
     >>> [is_context_part(n) for n in ("AGENTS.md", "CLAUDE.team.md", "Claude.md", ".cursorrules", "claude_api.md")]
     [True, True, True, True, False]
     """
-    lower = name.lower()
-    capital = _CLAUDE.fullmatch(name) is not None and name.startswith("CLAUDE")
-    return lower in _NAMES or lower.startswith(".cursor") or capital
+    lower, found = name.lower(), _patterns()
+    return lower in found.names or bool(found.any_case.match(lower) or found.as_written.match(name))
 
 
 def is_context_file(path: str) -> bool:
-    """Whether any part of the path is such a name, or it is a skill that Copilot CLI would load."""
-    return any(map(is_context_part, path.split("/"))) or "/.github/skills/" in f"/{path.lower()}"
+    """Whether any part of the path is such a name, or it is in a folder that an agent reads."""
+    below = f"/{path.lower()}"
+    return any(map(is_context_part, path.split("/"))) or any(folder in below for folder in _patterns().folders)
 
 
 def strip(tree: Tree, extra: Iterable[str] = ()) -> tuple[dict[str, TreeEntry], tuple[str, ...]]:
