@@ -12,8 +12,7 @@ from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
 from trialfleet_deliveries.delivery_kind import ClaimedChannel
-from trialfleet_deliveries.registry import channels as claimed_channels
-from trialfleet_deliveries.registry import declares
+from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.records.measurements import Coverage
@@ -272,7 +271,7 @@ def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Chann
     return tuple(
         _channel(name, channel, some(measured, condition == n), declared=declares(composed, channel.name))
         for n, (name, composed) in enumerate(conditions.items())
-        for channel in claimed_channels().values()
+        for channel in list_channels().values()
     )
 
 

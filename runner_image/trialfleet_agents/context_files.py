@@ -37,23 +37,23 @@ _OTHERS = {
 }
 
 
-def root_paths() -> tuple[str, ...]:
+def list_root_files() -> tuple[str, ...]:
     """The files that some agent loads from the workspace's root, each once."""
     return tuple(dict.fromkeys(path for one in KINDS.values() for path in one.files.roots))
 
 
-def root_names() -> tuple[str, ...]:
+def list_root_names() -> tuple[str, ...]:
     """The names that the root's context file has for some agent, in the order of their rank, each once."""
     known = (name for one in KINDS.values() if (name := one.files.root) is not None)
     return tuple(dict.fromkeys((*ROOT_NAMES, *known)))
 
 
-def skill_folders() -> tuple[str, ...]:
+def list_skill_folders() -> tuple[str, ...]:
     """The folders from which some agent loads skills, each once."""
     return tuple(dict.fromkeys(folder for one in KINDS.values() if (folder := one.files.skills) is not None))
 
 
-def home_paths() -> tuple[str, ...]:
+def list_home_files() -> tuple[str, ...]:
     """The files that some agent reads in the user's HOME, each once."""
     return tuple(dict.fromkeys(path for one in KINDS.values() for path in one.files.home))
 

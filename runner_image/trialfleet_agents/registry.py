@@ -37,7 +37,7 @@ KINDS: dict[str, AgentKind] = {
 }
 
 
-def agent_kind(kind: str) -> AgentKind:
+def find_kind(kind: str) -> AgentKind:
     """What is known of it. Raises `OperatorError` naming all kinds when there is none."""
     if kind not in KINDS:
         raise OperatorError(
@@ -50,11 +50,11 @@ def agent_kind(kind: str) -> AgentKind:
 
 def agent(kind: str) -> Agent:
     """The adapter of that kind. Raises `OperatorError` naming all kinds when there is none."""
-    module, _, name = agent_kind(kind).adapter.partition(":")
+    module, _, name = find_kind(kind).adapter.partition(":")
     made: Agent = getattr(importlib.import_module(module), name)()
     return made
 
 
-def tool_calls() -> dict[str, ToolCalls]:
+def list_tool_calls() -> dict[str, ToolCalls]:
     """Of every kind that `trialfleet agents check` can measure."""
     return {kind: one.tool_calls for kind, one in KINDS.items() if one.tool_calls is not None}

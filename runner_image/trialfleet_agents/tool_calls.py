@@ -29,11 +29,11 @@ class ToolCalls:
     ends: tuple[Call, ...] = ()
 
 
-def described(tool: str) -> Callable[[str], Call]:
+def call_shell(tool: str) -> Callable[[str], Call]:
     """Of a shell that wants each command described."""
     return lambda command: Call(tool, {"command": command, "description": "d"})
 
 
-def reading(tool: str, argument: str) -> Callable[[str], Call]:
+def call_reader(tool: str, argument: str) -> Callable[[str], Call]:
     """Of a tool that takes the file's whole path in `argument`."""
     return lambda path: Call(tool, {argument: f"/workspace/{path}"})

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trialfleet_agents.agent_kind import SettingsRules
 from trialfleet_agents.chosen_settings import reserved_way_out
-from trialfleet_agents.registry import agent_kind
+from trialfleet_agents.registry import find_kind
 
 
 def deliverable_files(kind: str, files: Mapping[str, bytes]) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -20,7 +20,7 @@ def deliverable_files(kind: str, files: Mapping[str, bytes]) -> tuple[dict[str, 
     >>> deliverable_files("claude-code", given)
     ({'.claude/settings.json': b'{"outputStyle": "x"}'}, ('.claude/settings.json: env.ANTHROPIC_BASE_URL',))
     """
-    known = agent_kind(kind)
+    known = find_kind(kind)
     delivered: dict[str, bytes] = {}
     left_out: list[str] = []
     for path, data in files.items():

@@ -21,7 +21,7 @@ from trialfleet_deliveries.markdown import (
 from trialfleet_deliveries.naming import framed, join, pull_sentence
 from trialfleet_deliveries.nodes import child_nodes, covering_node, inside, root_file
 from trialfleet_deliveries.placement import AS_NAMED, FileReading, PlacedFiles, placed
-from trialfleet_deliveries.registry import added_kind
+from trialfleet_deliveries.registry import find_added
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
@@ -148,7 +148,7 @@ def compose(
     )
     spoken = _spoken(bare, condition, inline, node)
     whole = _root_told(spoken, laid.told) if laid.told else spoken
-    return reduce(lambda made, item: added_kind(item[0]).place(made, item[1]), condition.added.items(), whole)
+    return reduce(lambda made, item: find_added(item[0]).place(made, item[1]), condition.added.items(), whole)
 
 
 def _root_told(composed: Composed, text: str) -> Composed:

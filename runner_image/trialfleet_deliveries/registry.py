@@ -32,14 +32,14 @@ def add_delivery(kind: AddedDelivery) -> None:
     ADDED_KEYS[kind.key] = kind.check
 
 
-def added_kind(key: str) -> AddedDelivery:
+def find_added(key: str) -> AddedDelivery:
     """The delivery of a key that a condition was checked to have."""
     kind = DELIVERIES[key]
     assert isinstance(kind, AddedDelivery)
     return kind
 
 
-def channels() -> dict[str, ClaimedChannel]:
+def list_channels() -> dict[str, ClaimedChannel]:
     """Every claim about what reached the model, by its name."""
     return {one.name: one for kind in DELIVERIES.values() for one in kind.channels}
 
@@ -53,7 +53,7 @@ def declares(condition: Condition, channel: str) -> bool:
     )
 
 
-def all_claims(order: ConditionOrder, record: Delivery, hook: HookLog) -> dict[str, Sequence[str]]:
+def gather_claims(order: ConditionOrder, record: Delivery, hook: HookLog) -> dict[str, Sequence[str]]:
     """Name of a channel -> names of the texts that prove it, of every delivery (`DeliveryKind.claims`)."""
     each = (kind.claims(order, record, hook) for kind in DELIVERIES.values())
     return {name: texts for claims in each for name, texts in claims.items()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trialfleet_agents.registry import agent_kind
+from trialfleet_agents.registry import find_kind
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.untrusted import mapping
@@ -75,7 +75,7 @@ def key_names(spec: AgentSpec, provider: Upstream) -> dict[str, str]:
 
 
 def _provider_name(spec: AgentSpec) -> str:
-    return str(spec.options.get("provider") or agent_kind(spec.kind).provider)
+    return str(spec.options.get("provider") or find_kind(spec.kind).provider)
 
 
 def _direct(provider: str, environ: Mapping[str, str]) -> Upstream:

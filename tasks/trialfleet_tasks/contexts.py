@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from trialfleet_agents.context_files import is_context_file, root_names
+from trialfleet_agents.context_files import is_context_file, list_root_names
 from trialfleet_deliveries.commands import is_text
 from trialfleet_deliveries.naming import pull_sentence
 from trialfleet_deliveries.nodes import covering_node
@@ -53,7 +53,7 @@ def context_object(task: LoadedTask, name: str, *, objects: Objects, pulled: boo
     """SHA-256 of the tree's canonical tar, which is put among the objects. `pulled`: the prompt points at its
     files. Raises `OperatorError` like `context_tree`, and when there is nothing to point at."""
     tree = context_tree(task, name, objects=objects)
-    if pulled and not pull_sentence(tree, root_names()):
+    if pulled and not pull_sentence(tree, list_root_names()):
         raise OperatorError(
             "pull: true has no target: the tree holds no CLAUDE.md or AGENTS.md",
             where=f"{task.where}: contexts.{name}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trialfleet_agents.agent_check.scripted_model import ModelRequest
-from trialfleet_agents.registry import tool_calls
+from trialfleet_agents.registry import list_tool_calls
 from trialfleet_agents.tool_calls import Call, ToolCalls
 
 SKILL_NAME, SERVER_NAME = "rounding", "shop-docs"
@@ -84,7 +84,7 @@ ROWS = {
     "claude-code": AgentRow(
         kind="claude-code",
         program="claude",
-        tools=tool_calls()["claude-code"],
+        tools=list_tool_calls()["claude-code"],
         edit=lambda path, old, new: Call(
             "Edit", {"file_path": f"/workspace/{path}", "old_string": old, "new_string": new}
         ),
@@ -96,7 +96,7 @@ ROWS = {
     "codex": AgentRow(
         kind="codex",
         program="codex",
-        tools=tool_calls()["codex"],
+        tools=list_tool_calls()["codex"],
         edit=_patch,
         provider=OPENAI,
         chosen=Chosen(
@@ -104,13 +104,13 @@ ROWS = {
             lambda asked: at(asked, "text", "verbosity") == "high",
             ("reasoning", "effort"),
         ),
-        opens_skill=tool_calls()["codex"].run(f"pwd && sed -n '1,200p' .agents/skills/{SKILL_NAME}/SKILL.md"),
+        opens_skill=list_tool_calls()["codex"].run(f"pwd && sed -n '1,200p' .agents/skills/{SKILL_NAME}/SKILL.md"),
         calls_server=Call("look_up", WORD, namespace="mcp__shop_docs"),
     ),
     "copilot": AgentRow(
         kind="copilot",
         program="copilot",
-        tools=tool_calls()["copilot"],
+        tools=list_tool_calls()["copilot"],
         edit=_patch,
         provider=OPENAI,
         chosen=Chosen({"includeCoAuthoredBy": False}, _quiet_about_itself, ("reasoning", "effort")),
@@ -123,7 +123,7 @@ ROWS = {
     "opencode": AgentRow(
         kind="opencode",
         program="opencode",
-        tools=tool_calls()["opencode"],
+        tools=list_tool_calls()["opencode"],
         edit=lambda path, old, new: Call(
             "edit", {"filePath": f"/workspace/{path}", "oldString": old, "newString": new}
         ),
@@ -140,7 +140,7 @@ ROWS = {
     "gemini": AgentRow(
         kind="gemini",
         program="gemini",
-        tools=replace(tool_calls()["gemini"], model="gemini-3.1-pro-preview"),  # its effort is a level
+        tools=replace(list_tool_calls()["gemini"], model="gemini-3.1-pro-preview"),  # its effort is a level
         edit=lambda path, old, new: Call(
             "replace",
             {"file_path": f"/workspace/{path}", "instruction": "i", "old_string": old, "new_string": new},
@@ -159,7 +159,7 @@ ROWS = {
     "mini-swe-agent": AgentRow(
         kind="mini-swe-agent",
         program="mini",
-        tools=tool_calls()["mini-swe-agent"],
+        tools=list_tool_calls()["mini-swe-agent"],
         edit=_sed,
         provider=OPENAI,
         chosen=Chosen(

@@ -14,7 +14,7 @@ from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
 from trialfleet_analysis.tables.rows import TaskRow
-from trialfleet_deliveries.registry import channels, declares
+from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
@@ -111,7 +111,7 @@ def values_of(metric: Metric, trials: pa.Table) -> Floats | None:
 def _undelivered(used: pa.Table, condition: Integers, scheme: Scheme) -> Bools:
     """A delivery that the condition declares was claimed not to have reached the model."""
     found = np.zeros(condition.shape, dtype=np.bool_)
-    for channel in channels():
+    for channel in list_channels():
         declared = np.array([declares(scheme.composed[name], channel) for name in scheme.conditions], np.bool_)
         found |= declared[condition] & denied(used, f"reached_{channel}")
     return found

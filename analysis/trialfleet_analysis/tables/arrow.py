@@ -22,7 +22,7 @@ from trialfleet_analysis.tables.schema import (
     TRIALS,
     Column,
 )
-from trialfleet_deliveries.registry import channels
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.measurements import Delivery
 
@@ -119,7 +119,7 @@ def _found(value: Callable[[Evidence], object], otherwise: object = None) -> Get
 
 _TRIAL_GETTERS: dict[str, Getter] = {
     **{column.name: _metric(column.name) for column in METRIC_COLUMNS},
-    **{f"reached_{channel}": _reached(channel) for channel in channels()},
+    **{f"reached_{channel}": _reached(channel) for channel in list_channels()},
     "context_files": _delivered(lambda d: d.files),
     "inline_tokens": _delivered(lambda d: d.inline_tokens),
     "inline_truncated": _delivered(lambda d: d.inline_truncated),

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from trialfleet_analysis.evidence import QUARANTINED, Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
-from trialfleet_deliveries.registry import channels
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.blocks import complete_blocks
 from trialfleet_ledger.records.base import LARGEST_COUNT
@@ -240,7 +240,7 @@ def possible(metrics: Metrics) -> tuple[Metrics, tuple[str, ...]]:
 
 def _told(delivery: Delivery) -> Delivery:
     """Only claims: a channel without a claim equals a channel that is not named."""
-    claims = {name: claim for name in channels() if (claim := delivery.reached_model.get(name)) is not None}
+    claims = {name: claim for name in list_channels() if (claim := delivery.reached_model.get(name)) is not None}
     return delivery if claims == delivery.reached_model else delivery.model_copy(update={"reached_model": claims})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trialfleet_deliveries.registry import channels
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.plurals import plural
@@ -138,7 +138,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("tokenizer", WORD, "the tokenizer that counted the text's tokens", "", "no such text"),
     *(
         Column(f"reached_{name}", CLAIM, channel.meaning, "", "not claimed")
-        for name, channel in channels().items()
+        for name, channel in list_channels().items()
     ),
     Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),
     Column("abstained", WORD, "why a text that should name files was absent", "", "it was, or none was asked for"),

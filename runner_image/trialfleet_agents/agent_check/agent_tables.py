@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
 from trialfleet_agents.agent_check.known_agents import KnownAgent
 from trialfleet_agents.agent_kind import AgentFiles
-from trialfleet_agents.registry import KINDS, agent, tool_calls
+from trialfleet_agents.registry import KINDS, agent, list_tool_calls
 from trialfleet_deliveries.reach import Reach
 
 NONE = "–"
@@ -87,13 +87,13 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def reference_table() -> str:
     """The documentation's table of every kind that `trialfleet agents check` can measure."""
-    return markdown({kind: agent(kind).reach for kind in tool_calls()})
+    return markdown({kind: agent(kind).reach for kind in list_tool_calls()})
 
 
 def files_table() -> str:
     """The documentation's table of the files that every such kind reads: a row for each."""
     head = ["kind", "loads by itself", "also reads", "settings are checked", "left out of contexts"]
-    rows = [[f"`{kind}`", *_files_row(KINDS[kind].files)] for kind in tool_calls()]
+    rows = [[f"`{kind}`", *_files_row(KINDS[kind].files)] for kind in list_tool_calls()]
     return _markdown_lines([head, ["---"] * len(head), *rows])
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from trialfleet_agents.context_files import root_paths, skill_folders
+from trialfleet_agents.context_files import list_root_files, list_skill_folders
 from trialfleet_agents.protocol import Identity
 from trialfleet_deliveries.nodes import NODE_NAMES
 from trialfleet_deliveries.reach import Reach
@@ -100,8 +100,8 @@ def context_nodes() -> dict[str, str]:
 def workspace_files() -> dict[str, str]:
     """path -> text: a file to read, and context files and skills under every name, each with another canary."""
     nested = {f"{BELOW}/{name}": canary(f"nested {name}") for name in NODE_NAMES}
-    skills = {f"{folder}/{SKILL}/{FILE}": _skill(canary(f"skill {folder}")) for folder in skill_folders()}
-    roots = {name: canary(f"root {name}") for name in root_paths()}
+    skills = {f"{folder}/{SKILL}/{FILE}": _skill(canary(f"skill {folder}")) for folder in list_skill_folders()}
+    roots = {name: canary(f"root {name}") for name in list_root_files()}
     return {MODULE: f"{MODULE_TEXT}\n", **roots, **nested, **skills}
 
 
@@ -146,13 +146,13 @@ class SeenTexts:
         return cls(requests[0] if requests else "", "\n".join(requests[1:]))
 
     def root_files(self) -> tuple[str, ...]:
-        return tuple(name for name in root_paths() if canary(f"root {name}") in self.first)
+        return tuple(name for name in list_root_files() if canary(f"root {name}") in self.first)
 
     def reached(self, reach: Reach) -> dict[CheckedDelivery, bool]:
         """A delivery after the start counts only if its text is not there from the start."""
         roots = self.root_files()
         nested = (posixpath.basename(reach.root_file),) if reach.root_file else NODE_NAMES
-        skills = (reach.skills,) if reach.skills else skill_folders()
+        skills = (reach.skills,) if reach.skills else list_skill_folders()
         return {
             CheckedDelivery.ROOT_FILE: reach.root_file in roots if reach.root_file else bool(roots),
             CheckedDelivery.NESTED: any(self._follows(canary(f"nested {name}")) for name in nested),

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from trialfleet_agents.agent_check.delivery_matrix import DeliveryMatrix, declared, key
 from trialfleet_agents.protocol import Identity
-from trialfleet_agents.registry import tool_calls
+from trialfleet_agents.registry import list_tool_calls
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
@@ -33,7 +33,7 @@ def kept(cache: Cache, identity: Identity) -> DeliveryMatrix | None:
 
 def plan_deliveries(identities: Iterable[Identity], cache: Cache) -> dict[str, PlannedDeliveries]:
     """Of every agent whose deliveries can be measured, by its digest; with what was measured on this machine."""
-    return {one.digest: _deliveries(one, cache) for one in identities if one.kind in tool_calls()}
+    return {one.digest: _deliveries(one, cache) for one in identities if one.kind in list_tool_calls()}
 
 
 def _deliveries(identity: Identity, cache: Cache) -> PlannedDeliveries:

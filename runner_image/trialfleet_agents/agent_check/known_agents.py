@@ -8,7 +8,7 @@ from trialfleet_agents.agent_check.delivery_matrix import DeliveryMatrix
 from trialfleet_agents.agent_check.kept_matrix import kept
 from trialfleet_agents.pinned import pinned
 from trialfleet_agents.protocol import Identity
-from trialfleet_agents.registry import ANY_PROGRAM, KINDS, agent, agent_kind
+from trialfleet_agents.registry import ANY_PROGRAM, KINDS, agent, find_kind
 from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
@@ -54,7 +54,7 @@ def known_agents(cache: Cache) -> Iterator[KnownAgent]:
 
 
 def _identified(kind: str) -> tuple[Identity | None, str | None]:
-    calls = agent_kind(kind).tool_calls
+    calls = find_kind(kind).tool_calls
     model = None if calls is None else calls.model
     try:
         return agent(kind).identify(AgentSpec(kind=kind, model=model)), None

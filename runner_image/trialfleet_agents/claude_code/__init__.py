@@ -1,7 +1,7 @@
 """Claude Code: the real command line program, isolated, behind the gateway."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
-from trialfleet_agents.tool_calls import ToolCalls, described, reading
+from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
 from trialfleet_agents.ways_out import EFFORT, FIXED, HOOKS, MCP, MODEL, PRICE, TEXT
 
 _RESERVED = {
@@ -41,8 +41,8 @@ CLAUDE_CODE = AgentKind(
     ),
     tool_calls=ToolCalls(
         model="claude-sonnet-4-6",
-        read=reading("Read", "file_path"),
-        run=described("Bash"),
+        read=call_reader("Read", "file_path"),
+        run=call_shell("Bash"),
     ),
     side_models=("claude-haiku-*", "claude-3-5-haiku*"),
     writes_prose=True,

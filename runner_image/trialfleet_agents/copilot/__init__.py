@@ -1,7 +1,7 @@
 """GitHub Copilot CLI, offline: no GitHub, only the gateway."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
-from trialfleet_agents.tool_calls import ToolCalls, described, reading
+from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
 from trialfleet_agents.ways_out import EFFORT, FIXED, HOOKS, MCP, MODEL, PRICE, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
 
@@ -35,6 +35,6 @@ COPILOT = AgentKind(
     rules=SettingsRules(
         reserved=_RESERVED,
     ),
-    tool_calls=ToolCalls(model="gpt-5.5", read=reading("view", "path"), run=described("bash")),
+    tool_calls=ToolCalls(model="gpt-5.5", read=call_reader("view", "path"), run=call_shell("bash")),
     provider="openai",
 )

@@ -1,7 +1,7 @@
 """Gemini CLI."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
-from trialfleet_agents.tool_calls import Call, ToolCalls, reading
+from trialfleet_agents.tool_calls import Call, ToolCalls, call_reader
 from trialfleet_agents.ways_out import FIXED, HOOKS, MCP, MODEL, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
 
@@ -41,7 +41,7 @@ GEMINI = AgentKind(
     ),
     tool_calls=ToolCalls(
         model="gemini-2.5-pro",
-        read=reading("read_file", "file_path"),
+        read=call_reader("read_file", "file_path"),
         run=lambda command: Call("run_shell_command", {"command": command}),
     ),
     side_models=("gemini-*flash*",),

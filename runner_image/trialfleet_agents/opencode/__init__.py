@@ -1,7 +1,7 @@
 """OpenCode."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
-from trialfleet_agents.tool_calls import ToolCalls, described, reading
+from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
 from trialfleet_agents.ways_out import EFFORT, FIXED, MCP, MODEL, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
 
@@ -35,5 +35,5 @@ OPENCODE = AgentKind(
     rules=SettingsRules(
         reserved=_RESERVED,
     ),
-    tool_calls=ToolCalls(model="claude-sonnet-4-6", read=reading("read", "filePath"), run=described("bash")),
+    tool_calls=ToolCalls(model="claude-sonnet-4-6", read=call_reader("read", "filePath"), run=call_shell("bash")),
 )

@@ -26,10 +26,10 @@ from trialfleet_agents.agent_check.delivery_matrix import (
 )
 from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_agents.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
-from trialfleet_agents.context_files import home_paths, root_paths
+from trialfleet_agents.context_files import list_home_files, list_root_files
 from trialfleet_agents.pinned import pinned
 from trialfleet_agents.protocol import Identity, McpServer, Setup
-from trialfleet_agents.registry import agent, tool_calls
+from trialfleet_agents.registry import agent, list_tool_calls
 from trialfleet_agents.tool_calls import ToolCalls
 from trialfleet_deliveries.hook_log import HOOK_LOG
 from trialfleet_ledger.errors import OperatorError
@@ -99,7 +99,7 @@ def _requests(
 
 
 def _tools_of(kind: str) -> ToolCalls:
-    known = tool_calls()
+    known = list_tool_calls()
     if kind not in known:
         raise OperatorError(
             f"the agent {kind!r} has no deliveries that can be measured",
@@ -134,7 +134,7 @@ def check_folder() -> Generator[Path]:
 @contextmanager
 def _home(folder: Path) -> Generator[None]:
     """This process has that HOME, with bait in it."""
-    _written(folder, dict.fromkeys(home_paths(), canary("home")))
+    _written(folder, dict.fromkeys(list_home_files(), canary("home")))
     before = os.environ.get("HOME")
     os.environ["HOME"] = str(folder)
     try:
@@ -148,7 +148,7 @@ def _home(folder: Path) -> Generator[None]:
 
 def laid_out(root: Path) -> Scratch:
     """The scratch folder, with bait in the folder above it."""
-    _written(root, dict.fromkeys(root_paths(), canary("parent")))
+    _written(root, dict.fromkeys(list_root_files(), canary("parent")))
     scratch = Scratch.below(root / "scratch")
     scratch.record.mkdir(parents=True)
     texts = workspace_files() | foreign_settings()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trialfleet_deliveries.hook_log import FAIL_FAST_LOG, HOOK_LOG, HookLog, denials, read_hook_log
-from trialfleet_deliveries.registry import all_claims
+from trialfleet_deliveries.registry import gather_claims
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.bundle import redacted
 from trialfleet_ledger.canonical import canonical_json, sha256
@@ -53,7 +53,7 @@ def patch_of(
     insisted = frozenset({"inline", "files"} if run.identity.reach.known else {"inline"})
     delivery = delivered(
         ready.composed.delivery,
-        all_claims(grants.condition, ready.composed.delivery, hook),
+        gather_claims(grants.condition, ready.composed.delivery, hook),
         run.gateway,
         insisted=insisted,
     )

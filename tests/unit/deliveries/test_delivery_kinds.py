@@ -14,7 +14,7 @@ from trialfleet_deliveries.delivery import compose as compose_prompt
 from trialfleet_deliveries.delivery import declared_lines
 from trialfleet_deliveries.hook_log import HookLog
 from trialfleet_deliveries.reach import Reach
-from trialfleet_deliveries.registry import DELIVERIES, add_delivery, all_claims, channels, declares
+from trialfleet_deliveries.registry import DELIVERIES, add_delivery, declares, gather_claims, list_channels
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ADDED_KEYS, ConditionOrder
@@ -78,7 +78,7 @@ def test_what_an_agent_cannot_be_given_is_named_and_left_out(
 )
 def test_a_condition_declares_what_it_lets_a_channel_carry(given: dict[str, Any], carried: list[str]) -> None:
     condition = Condition.model_validate(given)
-    assert [name for name in channels() if declares(condition, name)] == carried
+    assert [name for name in list_channels() if declares(condition, name)] == carried
 
 
 def test_an_added_key_is_checked_like_a_field(banner: ToyDelivery) -> None:
@@ -111,8 +111,8 @@ def test_what_is_added_reaches_the_prompt_and_is_proved(banner: ToyDelivery) -> 
     composed = compose_prompt(order, task="Fix it.")
     assert composed.prompt == "Mind it.\n\nFix it."
     assert declared_lines(composed, order) == {"banner": ("Mind it.",)}
-    assert all_claims(order, Delivery(), HookLog((), 0)) == {"banner": ("banner",)}
-    assert all_claims(ORDER, Delivery(), HookLog((), 0)) == {}
+    assert gather_claims(order, Delivery(), HookLog((), 0)) == {"banner": ("banner",)}
+    assert gather_claims(ORDER, Delivery(), HookLog((), 0)) == {}
 
 
 def test_what_is_added_is_a_part_in_which_conditions_differ(banner: ToyDelivery) -> None:

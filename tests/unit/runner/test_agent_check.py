@@ -24,10 +24,10 @@ from trialfleet_agents.agent_check.delivery_matrix import (
 )
 from trialfleet_agents.agent_check.kept_matrix import keep, kept
 from trialfleet_agents.agent_check.known_agents import KnownAgent
-from trialfleet_agents.context_files import root_paths
+from trialfleet_agents.context_files import list_root_files
 from trialfleet_agents.pinned import pinned
 from trialfleet_agents.protocol import Identity
-from trialfleet_agents.registry import KINDS, agent, tool_calls
+from trialfleet_agents.registry import KINDS, agent, list_tool_calls
 from trialfleet_deliveries.hooks.mcp_probe import looked
 from trialfleet_deliveries.reach import Reach
 from trialfleet_deliveries.skills import FOLDER, SHARED_FOLDER
@@ -146,11 +146,11 @@ def test_the_server_of_a_check_has_the_tool_that_is_looked_for() -> None:
 def test_no_two_places_share_a_canary() -> None:
     texts = [*workspace_files().values(), *context_nodes().values(), *START[1:], canary("parent"), canary("home")]
     assert len(set(texts)) == len(texts)
-    assert set(root_paths()) < set(workspace_files())
+    assert set(list_root_files()) < set(workspace_files())
 
 
 def test_every_pinned_agent_can_be_checked() -> None:
-    assert set(tool_calls()) == set(pinned())
+    assert set(list_tool_calls()) == set(pinned())
 
 
 def test_a_kind_without_a_program_of_its_own_cannot_be_checked() -> None:

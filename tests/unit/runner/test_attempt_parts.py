@@ -12,7 +12,7 @@ import pytest
 
 from trialfleet_agents.oracle_and_nop import Nop
 from trialfleet_deliveries.hook_log import Firing, HookLog
-from trialfleet_deliveries.registry import all_claims
+from trialfleet_deliveries.registry import gather_claims
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder
@@ -126,7 +126,7 @@ def test_the_sandbox_speaks_first_then_the_gateway_then_the_agent(
 
 def claimed(planned: Delivery, hook: HookLog, seen: GatewayReport | None, *, insisted: frozenset[str]) -> Delivery:
     order = ConditionOrder(name="c", digest="0" * 64)
-    return delivered(planned, all_claims(order, planned, hook), seen, insisted=insisted)
+    return delivered(planned, gather_claims(order, planned, hook), seen, insisted=insisted)
 
 
 def test_every_part_is_claimed_by_its_own_line() -> None:

@@ -16,7 +16,7 @@ from tests.support.agents import agent_setup, mapped
 from trialfleet_agents.chosen_settings import paths_of, refuse_reserved
 from trialfleet_agents.claude_code.agent import _QUIET as QUIET
 from trialfleet_agents.pinned import pinned
-from trialfleet_agents.registry import KINDS, agent, tool_calls
+from trialfleet_agents.registry import KINDS, agent, list_tool_calls
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 
@@ -122,7 +122,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def written(tmp_path: Path, kind: str, **options: Any) -> dict[str, Any]:
     """The configuration file of an attempt with hooks and a text for the system channel."""
-    spec = AgentSpec(kind=kind, model=tool_calls()[kind].model, options=options)
+    spec = AgentSpec(kind=kind, model=list_tool_calls()[kind].model, options=options)
     context = tmp_path / "context"
     context.mkdir(exist_ok=True)
     given: dict[str, Any] = {} if kind == "mini-swe-agent" else {"system": "Be brief.", "hook_context": context}
@@ -178,7 +178,9 @@ def test_what_isolates_or_limits_an_attempt_is_refused_by_name(
     kind: str, settings: Mapping[str, Any], name: str, way_out: str
 ) -> None:
     with pytest.raises(OperatorError) as caught:
-        agent(kind).identify(AgentSpec(kind=kind, model=tool_calls()[kind].model, options={"settings": settings}))
+        agent(kind).identify(
+            AgentSpec(kind=kind, model=list_tool_calls()[kind].model, options={"settings": settings})
+        )
     assert f"settings.{name}" in caught.value.message
     assert f"options.settings.{name}" in (caught.value.where or "")
     assert way_out in (caught.value.hint or "")

@@ -30,7 +30,7 @@ from trialfleet_analysis.report.findings.tables import (
 )
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_deliveries.registry import channels
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Stop, Verdict
@@ -265,7 +265,7 @@ def _delivery(report: Report) -> ReportTable:
         "What reached the model",
         dict.fromkeys(channel.condition for channel in report.channels),
         text("Condition", str),
-        *(number(one.head, partial(_channel, found, of)) for of, one in channels().items()),
+        *(number(one.head, partial(_channel, found, of)) for of, one in list_channels().items()),
         text("Inline coverage", lambda name: _coverage(inline[name]) if name in inline else NOTHING),
         number(
             "Inline tokens, median",
