@@ -93,9 +93,9 @@ class AddedDelivery(DeliveryKind):
         return condition.added.get(self.key)
 
     def changed(self, condition: Condition, other: Condition) -> Condition:
-        rest = {key: value for key, value in condition.added.items() if key != self.key}
+        given = condition.model_dump(exclude={self.key})
         own = {key: value for key, value in other.added.items() if key == self.key}
-        return condition.model_copy(update={"added": rest | own})
+        return Condition.model_validate(given | own)
 
     def claims(self, order: ConditionOrder, record: Delivery, hook: HookLog) -> Claims:
         return {self.key: (self.key,)} if self.key in order.added else {}

@@ -113,7 +113,7 @@ class ConditionDoses(ConditionParts):
         >>> list(ConditionDoses(inline=InlineDoses(source="nearest", max_tokens=(300, 700))).named("preamble"))
         ['preamble_300', 'preamble_700']
         """
-        shared = {part: getattr(self, part) for part in ConditionParts.model_fields}
+        shared = {part: getattr(self, part) for part in ConditionParts.model_fields} | self.added
         text = {part: getattr(self.inline, part) for part in InlineParts.model_fields}
         return {
             f"{name}_{dose}": Condition(**shared, inline=InlineSpec(**text, max_tokens=dose))

@@ -96,7 +96,6 @@ def refuse_aliased(treatment: str, control: str, found: Composition, *, where: s
 def written(condition: Condition) -> str:
     """As in a campaign file, on one line."""
     plain = condition.model_dump(mode="json", exclude_defaults=True)
-    plain |= plain.pop("added", {})
     return yaml.safe_dump(plain, default_flow_style=True, sort_keys=False, width=1000).strip()
 
 

@@ -267,7 +267,7 @@ def _condition_order(task: LoadedTask, name: str, condition: Condition, objects:
         hook=condition.hook,
         fail_fast=condition.fail_fast,
         inline=condition.inline,
-        added=condition.added,
+        **condition.added,
     )
     return order.model_copy(update={"digest": order_digest(order)})
 

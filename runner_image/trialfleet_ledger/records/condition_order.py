@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self, cast
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import BoundedCount, Frozen, Name, Sha256
@@ -74,34 +75,32 @@ ADDED_KEYS: dict[str, Callable[[Any], Any]] = {}
 
 
 class AddedParts(Frozen):
-    """`added`: the values of a condition's keys that deliveries of other packages add, checked. A key that none of
-    them has is refused like any unknown key."""
+    """With keys that deliveries of other packages add, among its own. A key that none of them has is refused like
+    any unknown key."""
 
-    added: dict[Name, Any] = Field(default_factory=dict, exclude_if=lambda added: not added)
+    # No validator before the fields: strict JSON may have lists for tuples, what such a validator returns may not
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 
-    @model_validator(mode="before")
-    @classmethod
-    def _gather(cls, value: Any) -> Any:
-        """In a campaign file they stand among the others."""
-        if not isinstance(value, Mapping) or ADDED_KEYS.keys().isdisjoint(value):
-            return value
-        given = cast("Mapping[str, Any]", value)
-        known = given.get("added", {})
-        if not isinstance(known, Mapping):
-            return given
-        added = {key: given[key] for key in given if key in ADDED_KEYS}
-        rest = {key: given[key] for key in given if key not in ADDED_KEYS}
-        return {**rest, "added": {**cast("Mapping[str, Any]", known), **added}}
+    @property
+    def added(self) -> dict[str, Any]:
+        """The values of these keys, checked."""
+        return dict(self.model_extra or {})
 
-    @field_validator("added")
-    @classmethod
-    def _check(cls, added: dict[str, Any]) -> dict[str, Any]:
-        for key in added:
-            if key not in ADDED_KEYS:
-                raise FieldError(
-                    f"no delivery adds the key {key}", hint="remove it, or install the package of its delivery"
-                )
-        return {key: ADDED_KEYS[key](value) for key, value in added.items()}
+    @model_validator(mode="after")
+    def _check_added(self) -> Self:
+        values, wrong = self.model_extra or {}, list[InitErrorDetails]()
+        for key, value in list(values.items()):
+            try:
+                if key in ADDED_KEYS:
+                    values[key] = ADDED_KEYS[key](value)
+                else:
+                    wrong.append(InitErrorDetails(type="extra_forbidden", loc=(key,), input=value))
+            except ValueError as error:
+                said = PydanticCustomError("value_error", "{error}", {"error": str(error)})
+                wrong.append(InitErrorDetails(type=said, loc=(key,), input=value))
+        if wrong:
+            raise ValidationError.from_exception_data(type(self).__name__, wrong)
+        return self
 
 
 class ConditionOrder(AddedParts):

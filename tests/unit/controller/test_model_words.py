@@ -29,7 +29,8 @@ from trialfleet_tasks import prompts
 from trialfleet_tasks.validate.output import CAP, tail
 
 ROOT = Path(__file__).parents[3]
-RUNNER, CONTROLLER = ROOT / "runner_image/trialfleet_runner", ROOT / "controller/trialfleet_controller"
+AGENTS, DELIVERIES = ROOT / "runner_image/trialfleet_agents", ROOT / "runner_image/trialfleet_deliveries"
+CONTROLLER = ROOT / "controller/trialfleet_controller"
 TASKS = ROOT / "tasks/trialfleet_tasks"
 WORD = re.compile(r"[A-Za-z]{2,}")
 TREE = {
@@ -152,12 +153,16 @@ def test_contexts_are_asked_for_and_outlined_in_texts_and_data(kind: outlined.Ki
 
 # --- the code ---------------------------------------------------------------------------------------------
 
+TO_OPERATORS = (
+    DELIVERIES / "built_in.py",
+    DELIVERIES / "delivery_kind.py",
+)  # their sentences: in plans and tables
 MODULES = (
-    *sorted((RUNNER / "context").glob("*.py")),
-    *(RUNNER / "hooks" / f"{name}.py" for name in ("fail_fast", "preflight_gate", "push_on_read")),
+    *sorted({*DELIVERIES.glob("*.py")} - {*TO_OPERATORS}),
+    *(DELIVERIES / "hooks" / f"{name}.py" for name in ("fail_fast", "preflight_gate", "push_on_read")),
     TASKS / "prompts.py",
-    RUNNER / "attempt/preflight_run.py",
-    RUNNER / "agents/claude_code/agent.py",
+    ROOT / "runner_image/trialfleet_runner/attempt/preflight_run.py",
+    AGENTS / "claude_code/agent.py",
     TASKS / "validate/output.py",
     *(CONTROLLER / "authoring" / f"{name}.py" for name in ("asked", "build", "outline", "writer")),
     CONTROLLER / "planning/predicted_targets.py",
