@@ -1,16 +1,19 @@
-"""One kind of agent as a value: what is known of it without importing its adapter."""
+"""One kind of agent as a value: what is known of it without importing its adapter.
+
+Named tuples, since every attempt imports them: making a dataclass takes five times as long.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from posixpath import basename
+from types import MappingProxyType
+from typing import NamedTuple
 
 from trialfleet_agents.tool_calls import ToolCalls
 
 
-@dataclass(frozen=True)
-class AgentFiles:
+class AgentFiles(NamedTuple):
     """The files that one agent reads. They are taken out of every workspace and belong to contexts.
 
     `roots`: files that it loads from the workspace's root; the first is the name that a context's root gets.
@@ -41,8 +44,7 @@ class AgentFiles:
         return (*(basename(path).lower() for path in self.roots), *self.names)
 
 
-@dataclass(frozen=True)
-class SettingsRules:
+class SettingsRules(NamedTuple):
     """Which keys of the agent's own configuration file no campaign may choose: all that its adapter writes.
 
     `reserved`: what to use in their place -> keys as patterns of fnmatch: dots between the levels, an item of a
@@ -50,13 +52,12 @@ class SettingsRules:
     campaign may choose all the same. `in_files`: reserved keys that a context's settings files may have.
     """
 
-    reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    reserved: Mapping[str, str] = MappingProxyType({})
     allowed: str = ""
     in_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class AgentKind:
+class AgentKind(NamedTuple):
     """`adapter`: module and class of an `Agent`, imported when a campaign asks for it. `tool_calls`: what
     `trialfleet agents check` needs to measure it; None: it cannot be measured. `side_models`: patterns of models
     that its program asks for small work (titles, summaries, search) in the pinned version. `provider`: of its
@@ -66,7 +67,7 @@ class AgentKind:
     kind: str
     adapter: str
     files: AgentFiles = AgentFiles()
-    rules: SettingsRules = field(default_factory=SettingsRules)
+    rules: SettingsRules = SettingsRules()
     tool_calls: ToolCalls | None = None
     side_models: tuple[str, ...] = ()
     provider: str = "anthropic"

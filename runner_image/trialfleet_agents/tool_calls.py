@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """One call of a tool. `given`: its arguments; a text for a tool that takes free text. `namespace`: of the
     tool, in the Responses API."""
 
@@ -17,8 +15,7 @@ class Call:
     namespace: str | None = None
 
 
-@dataclass(frozen=True)
-class ToolCalls:
+class ToolCalls(NamedTuple):
     """`model`: a name that the program accepts. `read` and `run` make the calls with which the model would read
     a file (a path of the workspace, which is at /workspace) and run a command. `ends`: what it calls when it is
     done; an agent without such a tool ends by itself."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from trialfleet_deliveries.composed import Composed
 from trialfleet_deliveries.hook_log import HookLog
@@ -17,8 +17,7 @@ from trialfleet_ledger.records.measurements import Delivery
 Claims = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True)
-class ClaimedChannel:
+class ClaimedChannel(NamedTuple):
     """A claim about what reached the model. `name`: in `reached_model` of a trial's record; `head`: of its column
     in the report; `meaning`: of its column in the tables. `firings`: the metric that counts how often a hook
     pushed something there; None: it is there from the start."""
