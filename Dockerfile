@@ -78,7 +78,7 @@ ENV PATH=/opt/trialfleet-toolchains/bin:$PATH
 # --- the agents ---------------------------------------------------------------------------------------
 FROM task-base AS agents
 ARG AGENTS=""
-COPY runner_image/trialfleet_runner/agents/pinned.tsv runner_image/trialfleet_runner/agents/install.sh /opt/install/
+COPY runner_image/trialfleet_agents/pinned.tsv runner_image/trialfleet_agents/install.sh /opt/install/
 RUN set -eu; mkdir -p /opt/trialfleet-agents/bin; \
     if [ -n "$AGENTS" ]; then \
       apt-get update -qq; \

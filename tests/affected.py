@@ -28,6 +28,8 @@ SOURCES = {
         "trialfleet_ledger",
         "trialfleet_sandbox",
         "trialfleet_repository",
+        "trialfleet_deliveries",
+        "trialfleet_agents",
         "trialfleet_runner",
         "trialfleet_search",
         "trialfleet_targets",

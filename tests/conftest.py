@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from tests.costs import CostPlugin
 from tests.programs import Program, Starts, npm_folder, table
-from trialfleet_runner.agents.pinned import PinnedAgent, pinned
+from trialfleet_agents.pinned import PinnedAgent, pinned
 
 # Where a container sets this, each worker and each of some thousand processes compiles every module again: the
 # collection of the unit suite alone then takes 24 core seconds a worker, else 8.

@@ -9,16 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
-from trialfleet_analysis.analysis_plan.reading import declares
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
-from trialfleet_analysis.tables.rows import CHANNELS, ChannelName
+from trialfleet_deliveries.delivery_kind import ClaimedChannel
+from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-
-_FIRINGS = {"hook": "hook_firings", "rules": "rule_firings"}
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class Channel:
     """
 
     condition: str
-    channel: ChannelName
+    channel: str
     declared: bool
     reached: int
     not_reached: int
@@ -271,20 +269,20 @@ def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Chann
     measured = some(used, among(used, "verdict", list(Verdict)))
     condition = codes(measured, "condition", names)
     return tuple(
-        _channel(name, channel, some(measured, condition == n), declared=declares(composed, channel))
+        _channel(name, channel, some(measured, condition == n), declared=declares(composed, channel.name))
         for n, (name, composed) in enumerate(conditions.items())
-        for channel in CHANNELS
+        for channel in list_channels().values()
     )
 
 
-def _channel(condition: str, channel: ChannelName, mine: pa.Table, *, declared: bool) -> Channel:
-    reached, missed = truths(mine, f"reached_{channel}"), denied(mine, f"reached_{channel}")
+def _channel(condition: str, channel: ClaimedChannel, mine: pa.Table, *, declared: bool) -> Channel:
+    reached, missed = truths(mine, f"reached_{channel.name}"), denied(mine, f"reached_{channel.name}")
     silent = np.zeros(mine.num_rows, np.bool_)
-    if declared and channel in _FIRINGS:
-        silent = (numbers(mine, _FIRINGS[channel]) == 0) & ~reached & ~missed
+    if declared and channel.firings is not None:
+        silent = (numbers(mine, channel.firings) == 0) & ~reached & ~missed
     seen, unseen, pushed_nothing = (int(each.sum()) for each in (reached, missed, silent))
     unknown = mine.num_rows - seen - unseen - pushed_nothing
-    return Channel(condition, channel, declared, seen, unseen, pushed_nothing, unknown)
+    return Channel(condition, channel.name, declared, seen, unseen, pushed_nothing, unknown)
 
 
 def inline_texts(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[InlineText, ...]:

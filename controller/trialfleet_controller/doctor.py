@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.pinned import pinned
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_ledger.campaign_spec import LimitSpec
 from trialfleet_ledger.errors import OperatorError
@@ -19,15 +20,14 @@ from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.treatments import distinct
 from trialfleet_repository.cache import cache_root
-from trialfleet_runner.agents.pinned import pinned
 from trialfleet_sandbox.scratch import scratch_root
 
 if TYPE_CHECKING:
+    from trialfleet_agents.protocol import Identity
     from trialfleet_controller.campaigns import CampaignReference
     from trialfleet_controller.planning.campaign_file import CampaignFile
     from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_ledger.store.protocol import Store
-    from trialfleet_runner.agents.protocol import Identity
     from trialfleet_sandbox.choose import EnforcementLine
     from trialfleet_sandbox.protocol import Sandbox
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import click
 
+from trialfleet_agents.command import list_workspace_scripts
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.workspace_settings import deliverable_files
 from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.freeze import PlanningContext, identified, planned_agent, prepare
@@ -26,8 +29,6 @@ from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import unpack
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.registry import list_left_out, list_workspace_scripts
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root
@@ -88,7 +89,7 @@ def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
         if cell.condition.files is not None
     }
     for name, kind, files in sorted(given):
-        left_out = list_left_out(kind, {path: one.data for path, one in unpack(objects.get(files)).items()})
+        _, left_out = deliverable_files(kind, {path: one.data for path, one in unpack(objects.get(files)).items()})
         if left_out:
             yield (
                 f"conditions.{name}: left out of what {kind} gets, since no campaign may choose it: "

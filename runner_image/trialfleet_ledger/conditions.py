@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import BoundedCount, Frozen, Name
-from trialfleet_ledger.records.condition_order import InlineParts, InlineSource, InlineSpec, McpSpec
+from trialfleet_ledger.records.condition_order import AddedParts, InlineParts, InlineSource, InlineSpec, McpSpec
 
 
 class AgentChange(Frozen):
@@ -29,7 +29,7 @@ def _by_kind(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
 
-class ConditionParts(Frozen):
+class ConditionParts(AddedParts):
     """What reaches the agent, and which agent. `files: X` names the task's `contexts.X`; `context` (default:
     `files`, else "tree") is the tree that inline text and hook read from, whether or not it is on disk.
     `fail_fast`: the third identical test or build command without an edit in between is denied. `agent`, `model`,
@@ -113,7 +113,7 @@ class ConditionDoses(ConditionParts):
         >>> list(ConditionDoses(inline=InlineDoses(source="nearest", max_tokens=(300, 700))).named("preamble"))
         ['preamble_300', 'preamble_700']
         """
-        shared = {part: getattr(self, part) for part in ConditionParts.model_fields}
+        shared = {part: getattr(self, part) for part in ConditionParts.model_fields} | self.added
         text = {part: getattr(self.inline, part) for part in InlineParts.model_fields}
         return {
             f"{name}_{dose}": Condition(**shared, inline=InlineSpec(**text, max_tokens=dose))

@@ -1,32 +1,12 @@
-"""The agent of a condition, and what two conditions differ in. Pure."""
+"""The agent of a condition. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from trialfleet_ledger.conditions import AgentChange, Condition
 from trialfleet_ledger.records.agent import AgentSpec
-
-PartName = Literal[
-    "agent",
-    "model",
-    "version",
-    "effort",
-    "settings",
-    "options",
-    "max_turns",
-    "skills",
-    "mcp",
-    "files",
-    "inline",
-    "hook",
-    "pull",
-    "fail_fast",
-]
-PARTS: tuple[PartName, ...] = get_args(PartName)
-# These mean nothing across two kinds of agent.
-_OF_ONE_KIND: frozenset[PartName] = frozenset({"version", "effort", "settings", "options"})
 
 
 def agent_of(campaign: AgentSpec, condition: Condition) -> AgentSpec:
@@ -85,41 +65,3 @@ def distinct(agents: Iterable[AgentSpec]) -> tuple[AgentSpec, ...]:
         if agent not in found:
             found.append(agent)
     return tuple(found)
-
-
-def differing_parts(
-    treatment: Condition, control: Condition, agents: tuple[AgentSpec, AgentSpec]
-) -> tuple[PartName, ...]:
-    """The parts in which two conditions differ, `agents` being those that they run. Across two kinds of agent the
-    kind covers version, effort, settings and options.
-
-    >>> agent = AgentSpec(kind="nop")
-    >>> differing_parts(Condition(files="tree", pull=True), Condition(), (agent, agent))
-    ('files', 'pull')
-    """
-    one, other = parts_of(treatment, agents[0]), parts_of(control, agents[1])
-    apart: list[PartName] = [name for name in PARTS if one[name] != other[name]]
-    return tuple([name for name in apart if "agent" not in apart or name not in _OF_ONE_KIND])
-
-
-def parts_of(condition: Condition, agent: AgentSpec) -> dict[PartName, object]:
-    """What a condition's trials get, part by part; None where there is nothing. Inline text and hook come with the
-    tree that they read from."""
-    options = {name: value for name, value in agent.options.items() if name not in ("effort", "settings")}
-    inline, hook = condition.inline, condition.hook
-    return {
-        "agent": agent.kind,
-        "model": agent.model,
-        "version": agent.version,
-        "effort": agent.options.get("effort"),
-        "settings": agent.options.get("settings") or None,
-        "options": options or None,
-        "max_turns": agent.max_turns,
-        "skills": condition.skills or None,
-        "mcp": condition.mcp or None,
-        "files": condition.files,
-        "inline": None if inline is None else (inline, condition.source),
-        "hook": None if hook is None else (hook, condition.source),
-        "pull": condition.pull or None,
-        "fail_fast": condition.fail_fast or None,
-    }

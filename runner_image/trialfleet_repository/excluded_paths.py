@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.environments.provided import Provided
 from trialfleet_repository.languages import is_harness, is_junk, is_test_path, is_vendored
 
@@ -30,7 +29,8 @@ class Exclusions:
     """Decides for one task which changes are excluded from a patch. `baseline`: paths of the original workspace;
     `pythonpath`: import roots; `travelling`: paths that the fix itself changes, which are never excluded, also on
     a test path (lib/ansible/plugins/test/); `provided`: modules of the environment, computed only if a patch adds
-    a module; `built`: paths of what a build makes, which nobody writes."""
+    a module; `built`: paths of what a build makes, which nobody writes; `is_context`: whether agents read a path
+    as instructions (this package knows no agent)."""
 
     baseline: Collection[str]
     test_files: Collection[str]
@@ -38,6 +38,7 @@ class Exclusions:
     travelling: Collection[str] = ()
     provided: Callable[[], Provided] = standard
     built: Collection[str] = ()
+    is_context: Callable[[str], bool] = field(kw_only=True)
 
     @cached_property
     def made(self) -> frozenset[str]:
@@ -54,7 +55,7 @@ class Exclusions:
             path in self.test_files
             or (path not in self.travelling and (is_test_path(path) or is_vendored(path)))
             or is_harness(path)
-            or is_context_file(path)
+            or self.is_context(path)
             or is_junk(path)
             or any(path == made or path.startswith(f"{made}/") for made in self.made)
             or path in self._roots  # an archive can be imported from

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.protocol import Agent, Identity, Setup
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.mounts import MountedScratch, place_of
-from trialfleet_runner.agents.protocol import Agent, Identity, Setup
 from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
 from trialfleet_runner.attempt.agent_run import stopped
 from trialfleet_runner.model_access import upstream

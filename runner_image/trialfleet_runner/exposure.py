@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from trialfleet_agents.context_files import is_context_part
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_repository.cache import cache_root
-from trialfleet_repository.context_files import is_context_part
 from trialfleet_repository.languages.python import HARNESS
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import scratch_folder, scratch_root

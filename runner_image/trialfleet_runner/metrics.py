@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from trialfleet_deliveries.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
+from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Step
-from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
 
@@ -133,6 +134,19 @@ def verdict(
 
 
 _APART = re.compile(r"[^a-z0-9]+")
+
+
+def extension_uses(
+    condition: ConditionOrder, steps: Sequence[Step], tools: Mapping[str, Iterable[str]]
+) -> dict[str, bool]:
+    """The metrics that say whether the agent used a skill or a server of the condition, if it has any. `tools`:
+    of its MCP servers."""
+    found = dict[str, bool]()
+    if condition.skills:
+        found["skill_opened"] = skill_opened(steps, condition.skills)
+    if condition.mcp:
+        found["mcp_called"] = mcp_called(steps, tools)
+    return found
 
 
 def skill_opened(steps: Iterable[Step], skills: Iterable[str]) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.registry import find_kind
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.untrusted import mapping
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from trialfleet_runner.gateway.upstreams.access_token import AccessToken
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
-PROVIDER_OF = {  # where none is named
-    **dict.fromkeys(("codex", "copilot", "mini-swe-agent"), "openai"),
-    "gemini": "google",
-}
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def key_names(spec: AgentSpec, provider: Upstream) -> dict[str, str]:
 
 
 def _provider_name(spec: AgentSpec) -> str:
-    return str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
+    return str(spec.options.get("provider") or find_kind(spec.kind).provider)
 
 
 def _direct(provider: str, environ: Mapping[str, str]) -> Upstream:

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from trialfleet_agents.protocol import Identity
 from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_ledger.store.probe import StoreCheck
-from trialfleet_runner.agents.protocol import Identity
 
 
 class CanaryAddress(Frozen):

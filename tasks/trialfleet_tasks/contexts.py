@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from trialfleet_agents.context_files import is_context_file, list_root_names
+from trialfleet_deliveries.commands import is_text
+from trialfleet_deliveries.naming import pull_sentence
+from trialfleet_deliveries.nodes import covering_node
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
-from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError, pack, read_folder, unpack
-from trialfleet_runner.context.commands import is_text
-from trialfleet_runner.context.naming import pull_sentence
-from trialfleet_runner.context.nodes import covering_node
 from trialfleet_tasks.taskfile import LoadedTask
 
 _DIGEST = "sha256:"
@@ -53,7 +53,7 @@ def context_object(task: LoadedTask, name: str, *, objects: Objects, pulled: boo
     """SHA-256 of the tree's canonical tar, which is put among the objects. `pulled`: the prompt points at its
     files. Raises `OperatorError` like `context_tree`, and when there is nothing to point at."""
     tree = context_tree(task, name, objects=objects)
-    if pulled and not pull_sentence(tree):
+    if pulled and not pull_sentence(tree, list_root_names()):
         raise OperatorError(
             "pull: true has no target: the tree holds no CLAUDE.md or AGENTS.md",
             where=f"{task.where}: contexts.{name}",

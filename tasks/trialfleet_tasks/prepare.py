@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from trialfleet_deliveries.anchor import anchor_for
+from trialfleet_deliveries.nodes import covering_node
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
@@ -15,8 +17,6 @@ from trialfleet_repository.cache import Cache
 from trialfleet_repository.patch import between
 from trialfleet_repository.trees import pack
 from trialfleet_repository.workspace import build_template, template_of
-from trialfleet_runner.context.anchor import anchor_for
-from trialfleet_runner.context.nodes import covering_node
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks import prompts
 from trialfleet_tasks.contexts import readable_context

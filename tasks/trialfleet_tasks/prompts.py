@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trialfleet_runner.context.texts import render
+from trialfleet_deliveries.texts import render
 
 _TRAILER = re.compile(
     r"^(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|cc|change-id|\(cherry picked from).*$",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from trialfleet_agents.context_files import is_context_file, strip
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_repository.context_files import strip
 from trialfleet_repository.environments.provided import Provided
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.languages import PYTHON, is_harness, is_test_path, is_vendored
@@ -38,7 +38,14 @@ class Variants:
 
     def in_environment(self, pythonpath: tuple[str, ...], provided: Callable[[], Provided]) -> Variants:
         """With the fix as it travels when it is scored in an environment."""
-        stays = Exclusions(self.pristine, self.test_files, pythonpath, self.travelling_tests, provided)
+        stays = Exclusions(
+            self.pristine,
+            self.test_files,
+            pythonpath,
+            self.travelling_tests,
+            provided,
+            is_context=is_context_file,
+        )
         fix = {path: entry for path, entry in self.fix.items() if not stays.excludes(path)}
         hidden = tuple(path for path in self.fix if path not in fix)
         return replace(self, fix=fix, left_out=(*self.left_out, *hidden))
@@ -77,7 +84,7 @@ def variants(task: LoadedTask, trees: Trees) -> Variants:
         _check_test_file(task, fixed, path)
     pristine = without(pre_fix, tests) | {path: fixed[path] for path in tests}
     differing = [path for path in changed(pre_fix, fixed) if path not in tests]
-    travels = Exclusions(pristine, tests, task.pythonpath, differing)
+    travels = Exclusions(pristine, tests, task.pythonpath, differing, is_context=is_context_file)
     fix = {path: fixed.get(path) for path in differing if not travels.excludes(path)}
     if not fix:
         raise NothingToFix(

@@ -15,6 +15,8 @@ PACKAGES = (
     "runner_image/trialfleet_ledger",
     "runner_image/trialfleet_sandbox",
     "runner_image/trialfleet_repository",
+    "runner_image/trialfleet_deliveries",
+    "runner_image/trialfleet_agents",
     "runner_image/trialfleet_runner",
     "runner_image/trialfleet_search",
     "runner_image/trialfleet_targets",

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 
 from tests.bench.figure import Figure, spent, trialfleet
-from trialfleet_runner.agents.pinned import PinnedAgent, pinned
+from trialfleet_agents.pinned import PinnedAgent, pinned
 
 
 def measure() -> list[Figure]:

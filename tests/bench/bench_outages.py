@@ -17,7 +17,7 @@ from tests.support.agent_attempts import AgentAttempts
 from tests.support.agent_extensions import write_extensions
 from tests.support.agent_rows import ROWS, AgentRow
 from tests.support.attempts import Lab
-from trialfleet_runner.agent_check.scripted_model import Fail, ModelRequest, Reply, ScriptedModel, scripted_model
+from trialfleet_agents.agent_check.scripted_model import Fail, ModelRequest, Reply, ScriptedModel, scripted_model
 
 OUTAGE_S = float(os.environ.get("TRIALFLEET_BENCH_OUTAGE_S", "90"))
 CHOSEN = os.environ.get("TRIALFLEET_BENCH_AGENTS", ":".join(ROWS)).split(":")

@@ -10,10 +10,11 @@ import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel, scripted_model
+from trialfleet_agents.registry import list_tool_calls
+from trialfleet_agents.tool_calls import Call
 from trialfleet_ledger.token_usage import TokenUsage
-from trialfleet_runner.agent_check.scripted_answers import Answer, Call
-from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel, scripted_model
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 
 MODEL, CONTROL = 8000, 8001
 FIXED = "sqlparse/filters/aligned_indent.py"
@@ -30,13 +31,13 @@ EDIT = {"file_path": f"{WORKSPACE}/{FIXED}", "old_string": OLD, "new_string": f"
 # API -> the agent that speaks it, how its model reads the file, and how it fixes it
 PLAYED = {
     "/v1/messages": ("claude-code", Call("Read", {"file_path": f"{WORKSPACE}/{FIXED}"}), Call("Edit", EDIT)),
-    "/v1/responses": ("codex", TOOL_CALLS["codex"].read(FIXED), Call("apply_patch", PATCH)),
-    "/v1/chat/completions": ("mini-swe-agent", TOOL_CALLS["mini-swe-agent"].read(FIXED), Call("bash", SED)),
+    "/v1/responses": ("codex", list_tool_calls()["codex"].read(FIXED), Call("apply_patch", PATCH)),
+    "/v1/chat/completions": ("mini-swe-agent", list_tool_calls()["mini-swe-agent"].read(FIXED), Call("bash", SED)),
 }
 
 
 def script(kind: str, read: Call, fix: Call) -> list[Reply]:
-    tools = TOOL_CALLS[kind]
+    tools = list_tool_calls()[kind]
     return [
         Answer("Looking.", (read,), TokenUsage(input=100, output=20, cache_read=1000)),
         Answer("Fixing.", (fix,), TokenUsage(input=50, output=30)),

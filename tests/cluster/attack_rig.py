@@ -16,6 +16,7 @@ from typing import Any
 from tests.cluster.cluster import ended, read_pod
 from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.support import records
+from trialfleet_agents.registry import agent as registered
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.backends.kube.api_requests import KubeRequest
 from trialfleet_controller.backends.kube.backend import KubernetesBackend
@@ -35,7 +36,6 @@ from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.trial_order import trials
-from trialfleet_runner.agents.registry import agent as registered
 
 KEY = "sk-planted-0123456789abcdef"  # the model's, in a Secret that the runner alone mounts
 Json = dict[str, Any]

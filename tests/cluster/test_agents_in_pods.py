@@ -14,11 +14,11 @@ from tests.cluster import agents_pod
 from tests.cluster.cluster import on_cluster
 from tests.cluster.minimal import Minimal, Ran, kubectl, minimal
 from tests.cluster.provider_pod import asked, provider, results, stored
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.registry import list_tool_calls
 from trialfleet_ledger.bundle import Bundle
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()
 
@@ -60,7 +60,7 @@ def campaign(place: Minimal) -> Left:
     kubectl("create", "secret", "generic", "model-keys", *given, "-n", place.namespace)
     address = provider(place, agents_pod, answers="heard")
     chosen = {kind: {"kind": kind, "version": pinned()[kind].version} for kind in KINDS}
-    models = {kind: TOOL_CALLS[kind].model for kind in KINDS}
+    models = {kind: list_tool_calls()[kind].model for kind in KINDS}
     told = {"inline": {"source": "nearest"}}
     file = place.campaign(
         campaign="agents",

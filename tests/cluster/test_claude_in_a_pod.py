@@ -22,12 +22,12 @@ from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.cluster.provider_pod import asked, provider, results, stored
 from tests.support import scripted_messages
 from tests.support.waiting import wait_until
+from trialfleet_agents.pinned import pinned
 from trialfleet_controller.backends.kube import names
 from trialfleet_ledger.bundle import Bundle
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
-from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()
 

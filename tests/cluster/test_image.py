@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import CHECKOUT, applied_base, done, ended, kubectl, restricted_pod
+from trialfleet_agents.pinned import pinned
 from trialfleet_controller.images.environments import image_environments
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments.environment import RECIPE_CHARS, recipe
-from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "image", "controller-image")]
 
@@ -139,6 +139,8 @@ def test_bytecode_is_there_for_all_that_is_imported(image: dict[str, Any]) -> No
 
 def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dict[str, Any]) -> None:
     assert runner["packages"] == [
+        "trialfleet_agents",
+        "trialfleet_deliveries",
         "trialfleet_git",
         "trialfleet_ledger",
         "trialfleet_repository",

@@ -12,10 +12,9 @@ import yaml
 from tests.support.agent_attempts import KEY, AgentAttempts
 from tests.support.agent_rows import OPENAI, AgentRow
 from tests.support.attempts import Lab
+from trialfleet_agents.agent_check.scripted_model import scripted_model
+from trialfleet_agents.tool_calls import Call, ToolCalls
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_runner.agent_check.scripted_answers import Call
-from trialfleet_runner.agent_check.scripted_model import scripted_model
-from trialfleet_runner.agent_check.tool_calls import ToolCalls
 
 pytestmark = pytest.mark.needs("bwrap")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, declared
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.registry import agent
 from trialfleet_controller.commands.agents import agents
 from trialfleet_repository.cache import Cache
-from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, declared
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.registry import agent
 
 AGENTS = [pytest.param(kind, marks=pytest.mark.needs(pin.program)) for kind, pin in pinned().items()]
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.claude_code import DONE, KEY, MODEL, Rig
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
+from trialfleet_agents.claude_code import agent
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.claude_code import agent
 from trialfleet_runner.gateway import Canaries, TrialBudget
 
 pytestmark = pytest.mark.needs("claude")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.claude_code import DONE, Rig
 from tests.support.scripted_messages import Say, ScriptedMessages
-from trialfleet_runner.agents.workspace_settings import deliverable_files
+from trialfleet_agents.workspace_settings import deliverable_files
 
 pytestmark = pytest.mark.needs("claude")
 

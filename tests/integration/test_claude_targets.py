@@ -13,13 +13,13 @@ import pytest
 from tests.support.attempts import Lab, Told
 from tests.support.claude_attempts import FIXED, Attempts, Ran, bash, edit, read
 from tests.support.scripted_messages import Fail, Say, Usage, scripted_messages
+from trialfleet_deliveries.naming import naming
+from trialfleet_deliveries.texts import render
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.condition_order import Channel, InlineSource, InlineSpec
 from trialfleet_ledger.records.measurements import Coverage, PreflightResult
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
-from trialfleet_runner.context.naming import naming
-from trialfleet_runner.context.texts import render
 
 pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bwrap")]
 

@@ -12,10 +12,10 @@ import pytest
 from tests.support.agents import agent_setup
 from tests.support.attempts import Lab
 from tests.support.scripted_messages import ScriptedMessages, Usage
+from trialfleet_agents.command import Command
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_repository.testrun import mounts_of
-from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_sandbox.choose import choose
 

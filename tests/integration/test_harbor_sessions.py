@@ -13,10 +13,10 @@ import pytest
 from tests.support.agent_rows import ROWS
 from tests.support.harbor import COUNTS, NEEDED, converted
 from tests.support.session_run import SessionRan, session
+from trialfleet_agents.agent_check.delivery_matrix import MODULE
+from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agent_check.delivery_matrix import MODULE
-from trialfleet_runner.agent_check.scripted_answers import Answer
 
 pytestmark = NEEDED
 

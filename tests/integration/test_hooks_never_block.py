@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
-from trialfleet_runner.hooks import fail_fast, push_on_read
+from trialfleet_deliveries.hooks import fail_fast, push_on_read
 
 HOOKS = (push_on_read, fail_fast)
 

@@ -15,6 +15,7 @@ import pytest
 from tests.integration.test_tool_environment_build import reference
 from tests.support.git_repositories import Made
 from tests.support.real_campaign import ran
+from trialfleet_agents.program import find_program, version_of
 from trialfleet_controller.planning.repository_programs import refuse_repository_program
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import uv_program
@@ -27,7 +28,6 @@ from trialfleet_repository.environments.tool_environment import find_tool
 from trialfleet_repository.languages.ecmascript.registry import find_npm_registry
 from trialfleet_repository.languages.go.registry import find_go_proxy
 from trialfleet_repository.trees import TreeEntry, pack
-from trialfleet_runner.agents.program import find_program, version_of
 
 THEIRS, OURS = "https://theirs.invalid", "https://ours.invalid"
 CONFIGURATION = {  # of a project, in the form of each tool

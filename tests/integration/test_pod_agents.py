@@ -13,12 +13,12 @@ from tests.support.agent_attempts import BAD, FIXED, GOOD, KEY, SEARCH
 from tests.support.agent_rows import ROWS, AgentRow
 from tests.support.attempts import Lab, Left
 from tests.support.local_pod import bake, pod
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import ModelRequest, scripted_model
+from trialfleet_agents.pinned import pinned
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.token_usage import TokenUsage
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import ModelRequest, scripted_model
-from trialfleet_runner.agents.pinned import pinned
 
 KINDS = ("codex", "mini-swe-agent")
 LIMITS = Limits(memory_bytes=3 * 2**30, disk_bytes=2**29, stop_grace_s=2.0)

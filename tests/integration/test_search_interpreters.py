@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.repair_trials import package, search
+from trialfleet_agents.search import _HOOK, _PROGRAM
 from trialfleet_ledger.interpreters import interpreters, uv_program
-from trialfleet_runner.agents.search import _HOOK, _PROGRAM
 
 VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 PYTEST = "pytest==8.3.5"  # the last that runs on all of them

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.repair_trials import RepairTrial, package, search
-from trialfleet_runner.agents.search import _PROGRAM
+from trialfleet_agents.search import _PROGRAM
 
 FAKE_HOOK = """
 import argparse, json, sys

@@ -13,6 +13,7 @@ import yaml
 from tests.support.attempts import Lab, write
 from tests.support.real_campaign import campaign_file, trialfleet
 from trialfleet_controller.planning.predicted_targets import Predictor
+from trialfleet_deliveries.naming import naming
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects, object_key
@@ -22,7 +23,6 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import TreeEntry
-from trialfleet_runner.context.naming import naming
 from trialfleet_tasks.taskfile import load_task_file
 from trialfleet_tasks.variants import Variants
 

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.package_index import with_pytest
 from tests.support.waiting import wait_until
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
@@ -469,7 +470,7 @@ def test_an_order_names_all_that_an_attempt_needs(shop: Shop, cache: Cache) -> N
     assert workspace == pristine
     assert set(workspace) == {"src/shop/__init__.py", "src/shop/price.py", "tests/test_price.py"}
     template = Template(template_of(order.pristine, None, cache=cache))
-    exclusions = Exclusions(pristine, order.test_files, order.pythonpath)
+    exclusions = Exclusions(pristine, order.test_files, order.pythonpath, is_context=is_context_file)
     fixed = applied(pristine, changes_of(objects.get(order.fix).decode(), template, exclusions))
     assert fixed["src/shop/price.py"].data.decode() == RIGHT
     prompt = objects.get(order.prompt).decode()

@@ -11,15 +11,15 @@ from typing import Any
 
 from tests.support.agent_rows import AgentRow
 from tests.support.attempts import Lab, Left, write
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel
+from trialfleet_agents.registry import agent
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel
-from trialfleet_runner.agents.registry import agent
 from trialfleet_sandbox.protocol import Exit
 
 KEY = "sk-the-real-key-0123456789"

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.scripted_messages import Server
+from trialfleet_agents.registry import KINDS
+from trialfleet_agents.registry import agent as registered
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Loss
-from trialfleet_runner.agents.registry import KINDS
-from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.parsed_output import parse_output

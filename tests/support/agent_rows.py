@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from trialfleet_runner.agent_check.scripted_answers import Call
-from trialfleet_runner.agent_check.scripted_model import ModelRequest
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
+from trialfleet_agents.agent_check.scripted_model import ModelRequest
+from trialfleet_agents.registry import list_tool_calls
+from trialfleet_agents.tool_calls import Call, ToolCalls
 
 SKILL_NAME, SERVER_NAME = "rounding", "shop-docs"
 WORD = {"word": "discount"}  # what the server's tool look_up is asked for
@@ -84,7 +84,7 @@ ROWS = {
     "claude-code": AgentRow(
         kind="claude-code",
         program="claude",
-        tools=TOOL_CALLS["claude-code"],
+        tools=list_tool_calls()["claude-code"],
         edit=lambda path, old, new: Call(
             "Edit", {"file_path": f"/workspace/{path}", "old_string": old, "new_string": new}
         ),
@@ -96,7 +96,7 @@ ROWS = {
     "codex": AgentRow(
         kind="codex",
         program="codex",
-        tools=TOOL_CALLS["codex"],
+        tools=list_tool_calls()["codex"],
         edit=_patch,
         provider=OPENAI,
         chosen=Chosen(
@@ -104,13 +104,13 @@ ROWS = {
             lambda asked: at(asked, "text", "verbosity") == "high",
             ("reasoning", "effort"),
         ),
-        opens_skill=TOOL_CALLS["codex"].run(f"pwd && sed -n '1,200p' .agents/skills/{SKILL_NAME}/SKILL.md"),
+        opens_skill=list_tool_calls()["codex"].run(f"pwd && sed -n '1,200p' .agents/skills/{SKILL_NAME}/SKILL.md"),
         calls_server=Call("look_up", WORD, namespace="mcp__shop_docs"),
     ),
     "copilot": AgentRow(
         kind="copilot",
         program="copilot",
-        tools=TOOL_CALLS["copilot"],
+        tools=list_tool_calls()["copilot"],
         edit=_patch,
         provider=OPENAI,
         chosen=Chosen({"includeCoAuthoredBy": False}, _quiet_about_itself, ("reasoning", "effort")),
@@ -123,7 +123,7 @@ ROWS = {
     "opencode": AgentRow(
         kind="opencode",
         program="opencode",
-        tools=TOOL_CALLS["opencode"],
+        tools=list_tool_calls()["opencode"],
         edit=lambda path, old, new: Call(
             "edit", {"filePath": f"/workspace/{path}", "oldString": old, "newString": new}
         ),
@@ -140,7 +140,7 @@ ROWS = {
     "gemini": AgentRow(
         kind="gemini",
         program="gemini",
-        tools=replace(TOOL_CALLS["gemini"], model="gemini-3.1-pro-preview"),  # its effort is a level
+        tools=list_tool_calls()["gemini"]._replace(model="gemini-3.1-pro-preview"),  # its effort is a level
         edit=lambda path, old, new: Call(
             "replace",
             {"file_path": f"/workspace/{path}", "instruction": "i", "old_string": old, "new_string": new},
@@ -159,7 +159,7 @@ ROWS = {
     "mini-swe-agent": AgentRow(
         kind="mini-swe-agent",
         program="mini",
-        tools=TOOL_CALLS["mini-swe-agent"],
+        tools=list_tool_calls()["mini-swe-agent"],
         edit=_sed,
         provider=OPENAI,
         chosen=Chosen(

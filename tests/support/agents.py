@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trialfleet_agents.protocol import Setup
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.protocol import Setup
 from trialfleet_sandbox.protocol import Mount
 
 

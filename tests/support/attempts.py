@@ -17,6 +17,7 @@ import yaml
 from tests.support.attempt_runners import EXECUTED, run_attempt
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.extensions import extensions, with_extensions
+from trialfleet_deliveries import texts
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.conditions import PRESETS, Condition
@@ -31,7 +32,6 @@ from trialfleet_ledger.records.task_order import Prediction
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_repository.cache import Cache
-from trialfleet_runner.context import texts
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task

@@ -13,12 +13,12 @@ import zstandard
 
 from tests.support.attempts import TRIAL, Lab, Left, Told, write
 from tests.support.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
+from trialfleet_agents.claude_code.agent import ClaudeCode
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.owned_folder import owned_path
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_sandbox.protocol import Exit
 from trialfleet_sandbox.scratch import folder_name
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.scripted_messages import Reply, Say, ScriptedMessages
+from trialfleet_agents.claude_code.agent import ClaudeCode
+from trialfleet_agents.protocol import Setup
 from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.testrun import mounts_of
-from trialfleet_runner.agents.claude_code import ClaudeCode
-from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport, TrialBudget, Upstream, url_at
 from trialfleet_sandbox.host import Subreaper
 from trialfleet_sandbox.protocol import Exit, Job, Sandbox

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.trajectory import read_trajectory
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agents.trajectory import read_trajectory
 
 PYTHON = "TRIALFLEET_TEST_HARBOR"  # of an environment with Harbor, whose Python is 3.12 or newer
 COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens")

@@ -17,6 +17,12 @@ from pathlib import Path
 import zstandard
 
 from tests.support import ledgers as made
+from trialfleet_agents.claude_code.parse import parse_stream
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.search import SearchAgent
+from trialfleet_agents.trajectory import read_trajectory
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.hook_log import denials, read_hook_log
 from trialfleet_ledger.bundle import capped
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
@@ -30,14 +36,8 @@ from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.patch import WorkspacePatch as Diff
-from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.search import SearchAgent
-from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.attempt.agent_run import AgentRun, stopped
 from trialfleet_runner.attempt.patch_record import delivered, jsonl, measured
-from trialfleet_runner.context.delivery import Composed
-from trialfleet_runner.context.hook_log import denials, read_hook_log
 from trialfleet_sandbox.protocol import Exit
 
 Draw = random.Random
@@ -203,7 +203,7 @@ class Hostile:
             (self.folder / name).write_bytes(log(self.draw, lambda draw: record(draw, FIRING, tool='"Read"')))
         hook = read_hook_log(self.folder / "hook.jsonl")
         parsed, ended = self.parsed(), Exit(0, "itself", 1.0, 0.5)
-        composed = Composed("", None, {}, {}, Delivery())
+        composed = Composed("", None, {}, None, {}, Delivery())
         identity = Identity(kind="command", version="1", digest="0" * 64)
         run = AgentRun(identity, parsed, ended, None, stopped(ended, None, parsed), composed)
         diff = log(self.draw, noise).decode("utf-8", "replace")
@@ -212,7 +212,7 @@ class Hostile:
         patch = Patch(
             trial="t", attempt=1, nonce="n", at=0, diff=diff, stop=run.stop, trajectory_jsonl=trajectory,
             metrics=measured(grants, run, left, hook, denials(self.folder / "fail_fast.jsonl")),
-            delivery=delivered(Delivery(), hook, None, insisted=frozenset()),
+            delivery=delivered(Delivery(), {}, None, insisted=frozenset()),
         )  # fmt: skip
         return Patch.model_validate_json(canonical_json(patch))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trialfleet_deliveries import texts
 from trialfleet_ledger.campaign_spec import Graces, RetrySpec
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import PRESETS, Condition
@@ -13,7 +14,6 @@ from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_ledger.records.task_order import TaskOrder
-from trialfleet_runner.context import texts
 
 CAMPAIGN = "demo"
 IMAGE_ID = "sha256:" + "0a" * 32

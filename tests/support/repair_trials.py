@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trialfleet_runner.agents.search import _PROGRAM
+from trialfleet_agents.search import _PROGRAM
 
 
 @dataclass(frozen=True)

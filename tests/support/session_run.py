@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support.agent_rows import AgentRow
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import ModelRequest, Reply, scripted_model
+from trialfleet_agents.protocol import Setup
+from trialfleet_agents.registry import agent
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.mounts import place_of
 from trialfleet_runner.agent_check.canary_run import check_folder, empty_environment, laid_out
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, scripted_model
-from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.protocol import Exit

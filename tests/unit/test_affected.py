@@ -26,7 +26,7 @@ def affected(*changed: str) -> set[str]:
         ("runner_image/trialfleet_repository/patch.py", "tests/integration/test_attempt.py"),
         ("runner_image/trialfleet_runner/attempt/fork_server.py", "tests/integration/test_fork_server.py"),
         (
-            "runner_image/trialfleet_runner/agents/claude_code/agent.py",
+            "runner_image/trialfleet_agents/claude_code/agent.py",
             "tests/integration/test_claude_attempts.py",
         ),
         ("runner_image/trialfleet_search/__main__.py", "tests/integration/test_search_repairs.py"),

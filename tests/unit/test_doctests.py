@@ -21,7 +21,9 @@ def test_examples_hold(name: str) -> None:
 
 def test_there_are_examples() -> None:
     found = Counter(name.partition(".")[0] for name in SHOWING)
-    assert min(found["trialfleet_runner"], found["trialfleet_ledger"]) >= 30
+    assert found["trialfleet_ledger"] >= 30
+    assert found["trialfleet_runner"] >= 20
+    assert min(found["trialfleet_agents"], found["trialfleet_deliveries"]) >= 8
     assert found["trialfleet_repository"] >= 15
     assert found["trialfleet_controller"] >= 12
     assert min(found["trialfleet_analysis"], found["trialfleet_targets"]) >= 12

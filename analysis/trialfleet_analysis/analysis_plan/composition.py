@@ -12,10 +12,12 @@ from typing import Literal
 
 import yaml
 
+from trialfleet_deliveries.condition_parts import PartName, differing_parts, parts_of
+from trialfleet_deliveries.registry import DELIVERIES
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.treatments import PartName, agent_of, differing_parts, parts_of
+from trialfleet_ledger.treatments import agent_of
 
 ArmChange = Literal["added", "dropped", "changed"]
 
@@ -41,11 +43,12 @@ class Composition:
         return len(self.changes) > 1
 
 
-# Parts that are a field of a condition by themselves: a condition in between can be written down.
+# Parts of the agent that are a field of a condition by themselves: a condition in between can be written down.
 _FIELDS: dict[PartName, str] = {
-    **{name: name for name in ("model", "effort", "settings", "skills", "mcp", "files", "inline", "hook", "pull")},
+    "model": "model",
     "version": "agent_version",
-    "fail_fast": "fail_fast",
+    "effort": "effort",
+    "settings": "settings",
 }
 
 
@@ -99,12 +102,15 @@ def written(condition: Condition) -> str:
 def _between(treatment: Condition, control: Condition, changed: Sequence[PartName]) -> Iterator[Condition]:
     """The steps from one to the other, one part at a time; files come first, since pull and hook point at them.
     None for parts that `agent:` holds together."""
-    if not changed or not set(changed) <= _FIELDS.keys():
+    if not changed or not set(changed) <= _FIELDS.keys() | DELIVERIES.keys():
         return
     start, end = (treatment, control) if control.files and not treatment.files else (control, treatment)
     step, order = start, sorted(changed, key=lambda name: name != "files")
     for name in order[:-1]:
-        step = step.model_copy(update={_FIELDS[name]: getattr(end, _FIELDS[name])})
+        if name in DELIVERIES:
+            step = DELIVERIES[name].changed(step, end)
+        else:
+            step = step.model_copy(update={_FIELDS[name]: getattr(end, _FIELDS[name])})
         yield step
 
 

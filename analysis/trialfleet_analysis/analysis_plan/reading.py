@@ -13,8 +13,8 @@ from trialfleet_analysis.analysis_plan.cutoff import FACTOR, side_of
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
-from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, TaskRow
-from trialfleet_ledger.conditions import Condition
+from trialfleet_analysis.tables.rows import TaskRow
+from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
@@ -108,17 +108,10 @@ def values_of(metric: Metric, trials: pa.Table) -> Floats | None:
     return found if np.isfinite(found).any() else None
 
 
-def declares(condition: Condition, channel: ChannelName) -> bool:
-    """Inline text that is pushed as a rule goes by that channel alone."""
-    if condition.inline is not None and channel in ("inline", "rules"):
-        return (condition.inline.channel == "rules") == (channel == "rules")
-    return channel != "rules" and bool(getattr(condition, channel))
-
-
 def _undelivered(used: pa.Table, condition: Integers, scheme: Scheme) -> Bools:
     """A delivery that the condition declares was claimed not to have reached the model."""
     found = np.zeros(condition.shape, dtype=np.bool_)
-    for channel in CHANNELS:
+    for channel in list_channels():
         declared = np.array([declares(scheme.composed[name], channel) for name in scheme.conditions], np.bool_)
         found |= declared[condition] & denied(used, f"reached_{channel}")
     return found

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pydantic_core import to_jsonable_python
 
 from trialfleet_analysis.combining.evidence import CampaignEvidence
+from trialfleet_deliveries.condition_parts import parts_of
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.treatments import parts_of
 
 NAMED = 3  # tasks that a difference names
 LONGEST = 90  # characters of a value

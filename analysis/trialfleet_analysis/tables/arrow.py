@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import AttemptRun
-from trialfleet_analysis.tables.rows import CHANNELS, AttemptRow, TaskRow, TrialRow
+from trialfleet_analysis.tables.rows import AttemptRow, TaskRow, TrialRow
 from trialfleet_analysis.tables.schema import (
     ATTEMPT_COLUMNS,
     ATTEMPTS,
@@ -22,6 +22,7 @@ from trialfleet_analysis.tables.schema import (
     TRIALS,
     Column,
 )
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.measurements import Delivery
 
@@ -118,7 +119,7 @@ def _found(value: Callable[[Evidence], object], otherwise: object = None) -> Get
 
 _TRIAL_GETTERS: dict[str, Getter] = {
     **{column.name: _metric(column.name) for column in METRIC_COLUMNS},
-    **{f"reached_{channel}": _reached(channel) for channel in CHANNELS},
+    **{f"reached_{channel}": _reached(channel) for channel in list_channels()},
     "context_files": _delivered(lambda d: d.files),
     "inline_tokens": _delivered(lambda d: d.inline_tokens),
     "inline_truncated": _delivered(lambda d: d.inline_truncated),

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import Literal, get_args
 
 from trialfleet_analysis.evidence import QUARANTINED, Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.blocks import complete_blocks
 from trialfleet_ledger.records.base import LARGEST_COUNT
@@ -21,8 +21,6 @@ from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
 
 CellName = tuple[str, str]  # task, condition
-ChannelName = Literal["files", "inline", "hook", "rules", "skills", "mcp"]
-CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 
 
 class Use(StrEnum):
@@ -242,7 +240,7 @@ def possible(metrics: Metrics) -> tuple[Metrics, tuple[str, ...]]:
 
 def _told(delivery: Delivery) -> Delivery:
     """Only claims: a channel without a claim equals a channel that is not named."""
-    claims = {name: claim for name in CHANNELS if (claim := delivery.reached_model.get(name)) is not None}
+    claims = {name: claim for name in list_channels() if (claim := delivery.reached_model.get(name)) is not None}
     return delivery if claims == delivery.reached_model else delivery.model_copy(update={"reached_model": claims})
 
 

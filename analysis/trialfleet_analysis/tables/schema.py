@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.plurals import plural
@@ -135,15 +136,9 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("covering_node", TEXT, "the context node that the text came from", "", "none"),
     Column("coverage", WORD, "whether a context node covered the task: covered, none, not_asked", "", _LOST),
     Column("tokenizer", WORD, "the tokenizer that counted the text's tokens", "", "no such text"),
-    Column("reached_files", CLAIM, "whether the files were seen to reach the model", "", "not claimed"),
-    Column("reached_inline", CLAIM, "whether the text was seen to reach the model", "", "not claimed"),
-    Column("reached_hook", CLAIM, "whether the hook's text was seen to reach the model", "", "not claimed"),
-    Column("reached_rules", CLAIM, "whether the rule's text was seen to reach the model", "", "not claimed"),
-    Column(
-        "reached_skills", CLAIM, "whether all skills' descriptions were seen to reach the model", "", "not claimed"
-    ),
-    Column(
-        "reached_mcp", CLAIM, "whether tools of all MCP servers were seen to reach the model", "", "not claimed"
+    *(
+        Column(f"reached_{name}", CLAIM, channel.meaning, "", "not claimed")
+        for name, channel in list_channels().items()
     ),
     Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),
     Column("abstained", WORD, "why a text that should name files was absent", "", "it was, or none was asked for"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from trialfleet_runner.context.texts import render
+from trialfleet_deliveries.texts import render
 
 Kind = Literal["flat", "tree"]
 KINDS: tuple[Kind, ...] = ("flat", "tree")

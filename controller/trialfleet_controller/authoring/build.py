@@ -8,18 +8,18 @@ from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
+from trialfleet_agents.context_files import strip
 from trialfleet_controller.authoring.asked import Kind, asked
 from trialfleet_controller.authoring.collect import CollectedContext, written
 from trialfleet_controller.authoring.context_cache import Author, ContextCache, ContextManifest, Cost
 from trialfleet_controller.authoring.writer import AgentRunner, AuthorAgent, AuthoringJob, write
 from trialfleet_controller.planning.predicted_targets import past_of, require
+from trialfleet_deliveries import tokens
+from trialfleet_deliveries.texts import digests
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.context_files import strip
 from trialfleet_repository.trees import Tree, tree_digest
-from trialfleet_runner.context import tokens
-from trialfleet_runner.context.texts import digests
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.task_environment import planned_environment
 from trialfleet_tasks.taskfile import LoadedTask

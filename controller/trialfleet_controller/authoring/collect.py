@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_controller.authoring.asked import NODE, ROOT, Kind, belongs
+from trialfleet_deliveries import tokens
+from trialfleet_deliveries.commands import strip_files
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.untrusted import plain
-from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.trees import Tree, TreeEntry, TreeError
 from trialfleet_repository.workspace import with_files
-from trialfleet_runner.context import tokens
-from trialfleet_runner.context.commands import strip_files
 
 MAX_FILES = 64
 MAX_FILE_BYTES = 64 * 2**10

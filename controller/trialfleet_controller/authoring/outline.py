@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from trialfleet_controller.authoring.asked import MOST_FOLDERS, NODE, ROOT, Kind
-from trialfleet_runner.context.texts import render
+from trialfleet_deliveries.texts import render
 from trialfleet_targets.coupling import Coupling, couplings
 from trialfleet_targets.snapshot import Snapshot, SourceFile
 from trialfleet_targets.syntax_facts import Definition, DefinitionKind

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from trialfleet_agents.protocol import Agent, Identity
 from trialfleet_controller.authoring.asked import Kind
 from trialfleet_controller.authoring.collect import harvested
 from trialfleet_controller.authoring.context_cache import Cost
@@ -20,7 +21,6 @@ from trialfleet_repository.environments import environment
 from trialfleet_repository.trees import Tree, tree_digest
 from trialfleet_repository.workspace import build_template, template_of
 from trialfleet_runner.agent_session import AgentSession, EndedSession, run_session
-from trialfleet_runner.agents.protocol import Agent, Identity
 from trialfleet_sandbox.protocol import Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch, claim_scratch, locked
 from trialfleet_tasks.task_environment import PlannedEnvironment

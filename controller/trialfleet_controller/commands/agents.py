@@ -27,9 +27,9 @@ def list_agents(as_json: bool) -> None:
 
     `as named`: it is not known which context files the agent loads; they keep their names.
     """
+    from trialfleet_agents.agent_check.agent_tables import listing
+    from trialfleet_agents.agent_check.known_agents import known_agents
     from trialfleet_repository.cache import Cache
-    from trialfleet_runner.agent_check.agent_tables import listing
-    from trialfleet_runner.agent_check.known_agents import known_agents
 
     found = [*known_agents(Cache.default())]
     if as_json:
@@ -50,9 +50,9 @@ def check_agent(kind: str, model: str | None, as_json: bool) -> None:
 
     Exits 2 if a delivery does not behave as the agent's adapter declares.
     """
+    from trialfleet_agents.agent_check.kept_matrix import keep
     from trialfleet_repository.cache import Cache
     from trialfleet_runner.agent_check.canary_run import check
-    from trialfleet_runner.agent_check.kept_matrix import keep
 
     found = check(kind, model)
     keep(Cache.default(), found.identity, found.matrix)
@@ -68,7 +68,7 @@ def _as_json(found: AgentCheck, differing: Sequence[str]) -> str:
 
 
 def _as_text(found: AgentCheck) -> str:
-    from trialfleet_runner.agent_check.agent_tables import comparison
+    from trialfleet_agents.agent_check.agent_tables import comparison
 
     title = f"{found.identity.kind} {found.matrix.version}, measured in {found.wall_s:.0f} s"
     return f"{title}\n{comparison(found.matrix, found.identity.reach)}"

@@ -1,24 +1,28 @@
-"""Writes the table of docs/reference/agents.md from what the adapters declare:
+"""Writes the tables of docs/reference/agents.md from what the agents declare:
 `python -m trialfleet_controller.commands.agents_reference PAGE`. A test compares both."""
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
-from trialfleet_runner.agent_check.agent_tables import reference_table
+from trialfleet_agents.agent_check.agent_tables import files_table, reference_table
 
 BEGIN = "<!-- Generated from the adapters by `make cli-reference`. Do not edit this table. -->"
+BEGIN_FILES = "<!-- Generated from the agents' files by `make cli-reference`. Do not edit this table. -->"
 END = "<!-- End of the generated table. -->"
-_TABLE = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+_TABLES = {BEGIN: reference_table, BEGIN_FILES: files_table}
 
 
 def renewed(page: str) -> str:
-    """The page with the table as it is today. Raises `ValueError` for a page without its marks."""
-    if not _TABLE.search(page):
-        raise ValueError(f"the page has no line {BEGIN!r}, or no {END!r} after it")
-    return _TABLE.sub(lambda _: f"{BEGIN}\n\n{reference_table()}\n\n{END}", page)
+    """The page with the tables as they are today. Raises `ValueError` for a page without its marks."""
+    for begin, table in _TABLES.items():
+        before, mark, rest = page.partition(begin)
+        _, end, after = rest.partition(END)
+        if not mark or not end:
+            raise ValueError(f"the page has no line {begin!r}, or no {END!r} after it")
+        page = f"{before}{begin}\n\n{table()}\n\n{END}{after}"
+    return page
 
 
 if __name__ == "__main__":

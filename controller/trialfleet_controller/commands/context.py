@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from trialfleet_controller.authoring.build import Built
     from trialfleet_controller.authoring.writer import AuthorAgent
 
-_WRITERS = ("claude-code", "command")  # no other agent kind can write prose
-
 
 @click.group("context")
 def context() -> None:
@@ -141,11 +139,11 @@ def _author_agent(
     author: str, model: str | None, max_turns: int, timeout_s: float, max_cost: float | None
 ) -> AuthorAgent | None:
     """The author; None for the outline. Raises `OperatorError` if it cannot write or is not installed."""
+    from trialfleet_agents.registry import KINDS, agent
     from trialfleet_controller.authoring.writer import AuthorAgent
     from trialfleet_controller.planning.repository_programs import refuse_repository_program
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_ledger.records.agent import AgentSpec
-    from trialfleet_runner.agents.registry import agent
     from trialfleet_tasks import yamlfile
 
     if author == "outline":
@@ -155,11 +153,12 @@ def _author_agent(
         refuse_repository_program(asked, named_in=Path(author).absolute().parent)
     else:
         asked = AgentSpec(kind=author, max_turns=max_turns, timeout_s=timeout_s)
-    if asked.kind not in _WRITERS:
+    writers = [kind for kind, one in KINDS.items() if one.writes_prose]
+    if asked.kind not in writers:
         raise OperatorError(
             f"an agent of kind {asked.kind} cannot write contexts",
             where="--agent",
-            hint=f"use outline, claude-code, or a YAML file with kind: {' or '.join(_WRITERS)}",
+            hint=f"use outline, or one of {', '.join(writers)} (command: in a YAML file)",
         )
     asked = asked.model_copy(update={"model": model or asked.model})
     found = agent(asked.kind)

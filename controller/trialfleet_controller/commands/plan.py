@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
+from trialfleet_deliveries.condition_parts import differing_parts
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.halving import halving_block
@@ -17,7 +18,6 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.prices import largest_request
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.treatments import differing_parts
 from trialfleet_ledger.trial_order import Planned, trials
 
 if TYPE_CHECKING:

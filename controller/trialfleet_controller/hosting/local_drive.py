@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.registry import agent
 from trialfleet_controller.backends.local.capacity import MachineSize, disk_room, local_slots
 from trialfleet_controller.backends.protocol import Backend
 from trialfleet_controller.dispatch import epochs
@@ -24,6 +26,7 @@ from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
 from trialfleet_controller.planning.repository_programs import refuse_repository_program
 from trialfleet_controller.status.progress import view
+from trialfleet_deliveries import texts
 from trialfleet_ledger.amendments import most_reps
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.errors import OperatorError
@@ -34,9 +37,6 @@ from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.trial_order import trials
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.context import texts
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root, sweep

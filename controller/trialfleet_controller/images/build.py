@@ -31,6 +31,8 @@ _PACKAGES = (
     "runner_image/trialfleet_ledger",
     "runner_image/trialfleet_sandbox",
     "runner_image/trialfleet_repository",
+    "runner_image/trialfleet_deliveries",
+    "runner_image/trialfleet_agents",
     "runner_image/trialfleet_runner",
     "runner_image/trialfleet_search",
     "tasks/trialfleet_tasks",

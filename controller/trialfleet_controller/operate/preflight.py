@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.backends.attempt_times import grants_expire_s
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.cluster import cluster_checks
@@ -17,14 +19,12 @@ from trialfleet_controller.operate.refusals import error_of_check
 from trialfleet_controller.operate.target import ClusterTarget, of_file
 from trialfleet_controller.operate.waiting import secret_made
 from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_deliveries import texts
 from trialfleet_ledger.campaign_spec import Graces, KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import KubernetesPlan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.context import texts
 from trialfleet_runner.pod_report import PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 

@@ -8,6 +8,11 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, islice, zip_longest
 
+from trialfleet_deliveries.commands import strip_files
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import NEEDLE_CHARS, compose
+from trialfleet_deliveries.markdown import LineKind, scan
+from trialfleet_deliveries.skills import placed
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Cell
@@ -15,10 +20,6 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_repository.trees import unpack
-from trialfleet_runner.context.commands import strip_files
-from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
-from trialfleet_runner.context.markdown import LineKind, scan
-from trialfleet_runner.context.skills import placed
 from trialfleet_tasks.contexts import readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.predicted_targets import order_digest
+from trialfleet_deliveries.placement import nested_unreached
+from trialfleet_deliveries.reach import Reach
+from trialfleet_deliveries.registry import DELIVERIES
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_repository.trees import unpack
-from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.context.placement import nested_unreached
 
 
 def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:
@@ -30,21 +32,8 @@ def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> 
 
 def beyond(condition: Condition, reach: Reach) -> Iterator[str]:
     """What the condition asks for and an agent of this reach cannot be given."""
-    inline = condition.inline
-    if condition.fail_fast and not reach.fail_fast:
-        yield "the fail-fast hook (fail_fast: true)"
-    if inline is not None and inline.source == "preflight" and not reach.preflight:
-        yield "a pre-flight (inline: {source: preflight})"
-    if inline is not None and inline.channel == "rules" and not reach.hook_after:
-        yield "texts that are pushed as rules (inline: {channel: rules})"
-    if inline is not None and inline.channel == "system" and not reach.system:
-        yield "texts in the system prompt (inline: {channel: system})"
-    if condition.hook is not None and not reach.hook_after:
-        yield "the on-read hook (hook: on_read)"
-    if condition.skills and not reach.skills:
-        yield "skills"
-    if condition.mcp and not reach.mcp:
-        yield "MCP servers (mcp:)"
+    for kind in DELIVERIES.values():
+        yield from kind.beyond(condition, reach)
 
 
 def reachable(
@@ -79,16 +68,4 @@ def _beyond_in_files(order: ConditionOrder, condition: Condition, reach: Reach, 
 
 def _less(order: ConditionOrder, reach: Reach) -> dict[str, object]:
     """Fields of the order that change when everything beyond the agent's reach is left out."""
-    inline = order.inline
-    lost = inline is not None and (
-        (inline.channel == "system" and not reach.system)
-        or (inline.channel == "rules" and not reach.hook_after)
-        or (inline.source == "preflight" and not reach.preflight)
-    )
-    return {
-        "hook": order.hook if reach.hook_after else None,
-        "fail_fast": order.fail_fast and reach.fail_fast,
-        "inline": None if lost else inline,
-        "skills": order.skills if reach.skills else {},
-        "mcp": order.mcp if reach.mcp else {},
-    }
+    return {name: value for kind in DELIVERIES.values() for name, value in kind.without(order, reach).items()}

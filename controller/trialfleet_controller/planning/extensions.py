@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trialfleet_controller.planning.predicted_targets import order_digest
+from trialfleet_deliveries.skills import FILE
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, McpOrder, McpSpec, SkillOrder
 from trialfleet_repository.trees import Tree, TreeError, pack, read_folder
-from trialfleet_runner.context.skills import FILE
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
 
 

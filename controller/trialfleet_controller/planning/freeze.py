@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from trialfleet_agents.agent_check.kept_matrix import plan_deliveries
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.registry import agent
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
@@ -26,6 +29,7 @@ from trialfleet_controller.planning.predicted_targets import (
     told,
 )
 from trialfleet_controller.planning.repository_programs import refuse_repository_program
+from trialfleet_deliveries import texts, tokens
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
@@ -38,10 +42,6 @@ from trialfleet_ledger.task import Status
 from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
 from trialfleet_repository.cache import Cache
-from trialfleet_runner.agent_check.kept_matrix import plan_deliveries
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.context import texts, tokens
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
@@ -267,6 +267,7 @@ def _condition_order(task: LoadedTask, name: str, condition: Condition, objects:
         hook=condition.hook,
         fail_fast=condition.fail_fast,
         inline=condition.inline,
+        **condition.added,
     )
     return order.model_copy(update={"digest": order_digest(order)})
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.key_check import check_length
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import PRICES, own_prices, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.model_access import upstream
 
 

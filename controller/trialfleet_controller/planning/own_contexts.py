@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trialfleet_agents.context_files import COPIES, is_context_file
+from trialfleet_agents.instruction_pages import find_pages
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_ledger.campaign_spec import ContextSource
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_repository.context_files import COPIES, is_context_file
 from trialfleet_repository.git import GitError, git, locate_repository, read_blobs
-from trialfleet_repository.instruction_pages import find_pages
 from trialfleet_repository.trees import Tree, TreeEntry, check, pack, resolve
 from trialfleet_tasks.taskfile import LoadedTask
 

@@ -17,6 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.context_files import strip
+from trialfleet_deliveries import texts, tokens
+from trialfleet_deliveries.anchor import frames_as_words
+from trialfleet_deliveries.naming import fitting, globs_of, naming, neutral
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
@@ -25,11 +29,7 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
 from trialfleet_ledger.removal import remove
 from trialfleet_ledger.task import GitSource
-from trialfleet_repository.context_files import strip
 from trialfleet_repository.trees import pack
-from trialfleet_runner.context import texts, tokens
-from trialfleet_runner.context.anchor import frames_as_words
-from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
 from trialfleet_targets.cache import UNUSED_S, TargetsCache, list_entries
 from trialfleet_tasks.sources import git
 from trialfleet_tasks.sources.materialise import materialise

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import BoundedCount, Frozen, Name, Sha256
@@ -67,7 +69,41 @@ class SkillOrder(Frozen):
     description: str
 
 
-class ConditionOrder(Frozen):
+# Key of a condition that a delivery of another package adds -> what checks its value, raising `ValueError`. Filled
+# by `trialfleet_deliveries.registry`.
+ADDED_KEYS: dict[str, Callable[[Any], Any]] = {}
+
+
+class AddedParts(Frozen):
+    """With keys that deliveries of other packages add, among its own. A key that none of them has is refused like
+    any unknown key."""
+
+    # No validator before the fields: strict JSON may have lists for tuples, what such a validator returns may not
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    @property
+    def added(self) -> dict[str, Any]:
+        """The values of these keys, checked."""
+        return dict(self.model_extra or {})
+
+    @model_validator(mode="after")
+    def _check_added(self) -> Self:
+        values, wrong = self.model_extra or {}, list[InitErrorDetails]()
+        for key, value in list(values.items()):
+            try:
+                if key in ADDED_KEYS:
+                    values[key] = ADDED_KEYS[key](value)
+                else:
+                    wrong.append(InitErrorDetails(type="extra_forbidden", loc=(key,), input=value))
+            except ValueError as error:
+                said = PydanticCustomError("value_error", "{error}", {"error": str(error)})
+                wrong.append(InitErrorDetails(type=said, loc=(key,), input=value))
+        if wrong:
+            raise ValidationError.from_exception_data(type(self).__name__, wrong)
+        return self
+
+
+class ConditionOrder(AddedParts):
     """One condition resolved for one task: deliveries with their content's digests.
 
     `digest` is over what is delivered. `forbidden` is not part of it: a further context of the task changes what

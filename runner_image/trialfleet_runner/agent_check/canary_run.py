@@ -12,19 +12,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.removal import remove
-from trialfleet_repository.environments.tool_environment import NOTHING
-from trialfleet_repository.mounts import MountedScratch, place_of
-from trialfleet_repository.trees import TreeEntry
-from trialfleet_repository.workspace import build_template, clone
-from trialfleet_runner.agent_check import delivery_matrix, tool_server
-from trialfleet_runner.agent_check.delivery_matrix import (
-    HOME_NAMES,
+from trialfleet_agents.agent_check import delivery_matrix, tool_server
+from trialfleet_agents.agent_check.delivered_canaries import deliver_canaries
+from trialfleet_agents.agent_check.delivery_matrix import (
     MODULE,
     PRINTS,
-    ROOT_NAMES,
     TOOL,
     DeliveryMatrix,
     canary,
@@ -32,12 +24,21 @@ from trialfleet_runner.agent_check.delivery_matrix import (
     foreign_settings,
     workspace_files,
 )
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Identity, McpServer, Setup
-from trialfleet_runner.agents.registry import agent
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
+from trialfleet_agents.context_files import list_home_files, list_root_files
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.protocol import Identity, McpServer, Setup
+from trialfleet_agents.registry import agent, list_tool_calls
+from trialfleet_agents.tool_calls import ToolCalls
+from trialfleet_deliveries.hook_log import HOOK_LOG
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.removal import remove
+from trialfleet_repository.environments.tool_environment import NOTHING
+from trialfleet_repository.mounts import MountedScratch, place_of
+from trialfleet_repository.trees import TreeEntry
+from trialfleet_repository.workspace import build_template, clone
 from trialfleet_runner.attempt.preflight_run import read_only, reading
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_sandbox.choose import choose
@@ -98,13 +99,14 @@ def _requests(
 
 
 def _tools_of(kind: str) -> ToolCalls:
-    if kind not in TOOL_CALLS:
+    known = list_tool_calls()
+    if kind not in known:
         raise OperatorError(
             f"the agent {kind!r} has no deliveries that can be measured",
             where="agents check",
-            hint=f"one of {', '.join(TOOL_CALLS)}; `trialfleet agents list` names every kind",
+            hint=f"one of {', '.join(known)}; `trialfleet agents list` names every kind",
         )
-    return TOOL_CALLS[kind]
+    return known[kind]
 
 
 def script(tools: ToolCalls) -> list[Reply]:
@@ -132,7 +134,7 @@ def check_folder() -> Generator[Path]:
 @contextmanager
 def _home(folder: Path) -> Generator[None]:
     """This process has that HOME, with bait in it."""
-    _written(folder, dict.fromkeys(HOME_NAMES, canary("home")))
+    _written(folder, dict.fromkeys(list_home_files(), canary("home")))
     before = os.environ.get("HOME")
     os.environ["HOME"] = str(folder)
     try:
@@ -146,7 +148,7 @@ def _home(folder: Path) -> Generator[None]:
 
 def laid_out(root: Path) -> Scratch:
     """The scratch folder, with bait in the folder above it."""
-    _written(root, dict.fromkeys(ROOT_NAMES, canary("parent")))
+    _written(root, dict.fromkeys(list_root_files(), canary("parent")))
     scratch = Scratch.below(root / "scratch")
     scratch.record.mkdir(parents=True)
     texts = workspace_files() | foreign_settings()
@@ -188,26 +190,24 @@ def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel, *, prefl
         gateway = stack.enter_context(
             Gateway(upstream, record=scratch.record, listen=scratch.socket, model=spec.model)
         )
-        setup = Setup(
+        bare = Setup(
             spec=spec,
-            prompt=f"{PROMPT} {canary('inline')}",
-            system=canary("system"),
+            prompt=PROMPT,
+            system=None,
             seed=0,
             workspace=scratch.workspace,
             home=scratch.home,
             environment=environment,
             pythonpath=(),
             tests=(),
-            hook_context=scratch.context,
-            hook_log=scratch.home / "hook.jsonl",
+            hook_context=None,
+            hook_log=scratch.home / HOOK_LOG,
             fix=None,
             gateway_url=url_at(_PORT),
             gateway_token=gateway.token,
             record=scratch.record,
-            fail_fast_log=scratch.home / "fail_fast.jsonl",
-            mcp={"check": _tool_server(place, environment)},
-            before_shell=canary("hook before"),
         )
+        setup = deliver_canaries(bare, nodes=scratch.context, server=_tool_server(place, environment))
         given = reading(setup, PROMPT, scratch.record) if preflight else setup
         job = agent(spec.kind).job(given, read_only(place) if preflight else place.mounts)
         assert job is not None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.protocol import Setup
+from trialfleet_agents.side_models import side_models
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_repository.mounts import MountedScratch
-from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.agents.side_models import side_models
 from trialfleet_sandbox.protocol import Job
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway

@@ -8,18 +8,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.protocol import Agent, Identity, McpServer, Setup
+from trialfleet_agents.registry import agent as registered
+from trialfleet_agents.sandbox_env import stop_of
+from trialfleet_deliveries import texts
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import declared_lines, with_text
+from trialfleet_deliveries.hook_log import FAIL_FAST_LOG, HOOK_LOG
+from trialfleet_deliveries.preflight import block
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.mounts import MountedScratch
 from trialfleet_repository.test_call import CalledTests
 from trialfleet_repository.testrun import REPORT as TEST_REPORT
-from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Setup
-from trialfleet_runner.agents.registry import agent as registered
-from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
 from trialfleet_runner.attempt.loss import Lost
@@ -27,18 +31,10 @@ from trialfleet_runner.attempt.mcp_servers import Tools
 from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
-from trialfleet_runner.context import texts
-from trialfleet_runner.context.delivery import Composed, with_text
-from trialfleet_runner.context.preflight import block
-from trialfleet_runner.context.skills import needle
 from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, MachineMemoryLow, SandboxError
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
     from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport
-
-HOOK_LOG = "hook.jsonl"
-FAIL_FAST_LOG = "fail_fast.jsonl"
-
 
 Chosen = tuple[Agent, Identity]
 
@@ -204,7 +200,7 @@ def _told(
     composed = with_text(composed, grants.condition, text, files)
     write_rule(composed, place.scratch)
     if gateway is not None:
-        gateway.expect(_declared(composed, grants.condition))
+        gateway.expect(declared_lines(composed, grants.condition))
     return composed
 
 
@@ -263,18 +259,10 @@ def _canaries(grants: Grants, ready: Ready, place: MountedScratch) -> Canaries:
 
     inside = place.inside(place.scratch.workspace)
     return Canaries(
-        declared=_declared(ready.composed, grants.condition),
+        declared=declared_lines(ready.composed, grants.condition),
         forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
         files=frozenset(f"{inside}/{path}" for path in ready.composed.files),
     )
-
-
-def _declared(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[str, ...]]:
-    lines = composed.needles | {f"hook:{node}": text for node, text in composed.hook_needles.items()}
-    if composed.rule_needle is not None:
-        lines["rules"] = composed.rule_needle
-    lines |= {f"skills:{name}": needle(skill.description) for name, skill in condition.skills.items()}
-    return {name: (text,) for name, text in lines.items()}
 
 
 def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.Event) -> Job:

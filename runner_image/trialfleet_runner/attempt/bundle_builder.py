@@ -9,13 +9,13 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from trialfleet_deliveries import texts
 from trialfleet_ledger import bundle
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.untrusted import regular_file
-from trialfleet_runner.context import texts
 
 
 @dataclass

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from trialfleet_agents.mcp import configuration
+from trialfleet_agents.protocol import McpServer, Setup
+from trialfleet_agents.sandbox_env import environment, with_mount
+from trialfleet_deliveries import hooks
+from trialfleet_deliveries.skills import needle
 from trialfleet_ledger.records.condition_order import McpOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.untrusted import json_object, mapping
 from trialfleet_repository.mounts import MountedScratch
-from trialfleet_runner.agents.mcp import configuration
-from trialfleet_runner.agents.protocol import McpServer, Setup
-from trialfleet_runner.agents.sandbox_env import environment, with_mount
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.context.skills import needle
 from trialfleet_sandbox.interpreter import base_variables, hook_python
 from trialfleet_sandbox.protocol import Job, Mount, SandboxError, inside
 
-PROBE = Path(__file__).resolve().parents[1] / "hooks" / "mcp_probe.py"
+PROBE = hooks.FOLDER / "mcp_probe.py"
 FOLDER = "mcp"  # of HOME's own folder of ours
 CHECK_S = 120.0
 SHORTEST = 12  # of a description that proves anything

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trialfleet_agents.protocol import Agent
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agents.protocol import Agent
 from trialfleet_sandbox.protocol import Exit
 
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trialfleet_deliveries.hook_log import FAIL_FAST_LOG, HOOK_LOG, HookLog, denials, read_hook_log
+from trialfleet_deliveries.registry import gather_claims
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.bundle import redacted
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.attempt import Patch
-from trialfleet_ledger.records.condition_order import Channel
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_repository.patch import WorkspacePatch, diff
 from trialfleet_runner import metrics
-from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
+from trialfleet_runner.attempt.agent_run import AgentRun
 from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.attempt.key_marks import mask_keys
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
 from trialfleet_sandbox.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -51,17 +51,11 @@ def patch_of(
     hook = read_hook_log(scratch.home / HOOK_LOG)
     denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
     insisted = frozenset({"inline", "files"} if run.identity.reach.known else {"inline"})
-    inline = grants.condition.inline
     delivery = delivered(
         ready.composed.delivery,
-        hook,
+        gather_claims(grants.condition, ready.composed.delivery, hook),
         run.gateway,
         insisted=insisted,
-        channel=None if inline is None else inline.channel,
-        extensions=tuple(
-            [f"skills:{name}" for name in grants.condition.skills]
-            + [f"mcp:{name}" for name in grants.condition.mcp]
-        ),
     )
     whole, left_out = jsonl(run.parsed.steps)
     trajectory = without(secrets, whole)
@@ -116,23 +110,18 @@ def without(secrets: Collection[str], text: str) -> str:
 
 def delivered(
     planned: Delivery,
-    hook: HookLog,
+    parts: Mapping[str, Sequence[str]],
     report: GatewayReport | None,
     *,
     insisted: frozenset[str],
-    channel: Channel | None = None,
-    extensions: Collection[str] = (),
 ) -> Delivery:
-    """The delivery with its claims: which parts reached the model. Without a model the claims stay None.
+    """The delivery with its claims: which `parts` (channel -> names of the texts that prove it) reached the model.
+    Without a model the claims stay None.
 
     If the model got no request, no claim is made. Parts that are `insisted` on must have reached a model that took
     a turn. No claim is made for a part without a distinctive line (no root file, or all its lines are in the
-    prompt). The hook is checked for the nodes and the rule that it logged as pushed. Its last push may follow the
-    last request, so it is recorded and not insisted on. `extensions`: "skills:<name>" and "mcp:<name>".
+    prompt). The hook's last push may follow the last request, so it is recorded and not insisted on.
     """
-    parts = _parts(planned, hook, channel)
-    for name in extensions:
-        parts.setdefault(name.partition(":")[0], []).append(name)
     if report is None or report.answered == 0:
         return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
     if report.undeclared and (loss := loss_of_event(EndEvent.OTHER_TEXT)):
@@ -145,22 +134,8 @@ def delivered(
     return planned.model_copy(update={"reached_model": claims})
 
 
-def _parts(planned: Delivery, hook: HookLog, channel: Channel | None) -> dict[str, list[str]]:
-    parts: dict[str, list[str]] = {}
-    if planned.files:
-        parts["files"] = ["files"]
-    if planned.inline_tokens and channel != "rules":
-        parts["inline"] = ["inline"]
-    pushed = sorted({f"hook:{firing.node}" for firing in hook.emitted if firing.node})
-    if pushed:
-        parts["hook"] = pushed
-    if hook.rules:
-        parts["rules"] = ["rules"]
-    return parts
-
-
-def _reached(names: list[str], report: GatewayReport) -> bool | None:
-    """None: no text was declared that could prove any of them. An agent can forge the names of hook nodes."""
+def _reached(names: Sequence[str], report: GatewayReport) -> bool | None:
+    """None: no text was declared that could prove any of them."""
     provable = [report.reached[name] for name in names if name in report.reached]
     return all(provable) if provable else None
 
@@ -204,8 +179,7 @@ def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog,
         files_changed=len(size.files),
         rule_firings=len(hook.rules) if run.composed.rule else None,
         fail_fast_denials=denied,
-        skill_opened=metrics.skill_opened(parsed.steps, condition.skills) if condition.skills else None,
-        mcp_called=metrics.mcp_called(parsed.steps, run.tools) if condition.mcp else None,
+        **metrics.extension_uses(condition, parsed.steps, run.tools),
         predicted_hit=grants.prediction.hit if grants.prediction else None,
         provider_gave_up=None if report is None else report.provider_error is not None,
         **(_looked(run.look, grants) if run.look else {}),

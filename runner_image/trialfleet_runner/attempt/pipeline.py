@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
+from trialfleet_deliveries.delivery import may_push
+from trialfleet_deliveries.hook_log import FAIL_FAST_LOG, HOOK_LOG
+from trialfleet_deliveries.placement import AS_NAMED, FileReading
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
@@ -35,11 +38,10 @@ from trialfleet_runner.attempt.host_room import RoomSample, has_filled_host
 from trialfleet_runner.attempt.key_marks import KeyChanged, scored_diff
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full, storable
-from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
+from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare
 from trialfleet_runner.attempt.score_run import Scorer, ScoringRuns, TestsExhausted
 from trialfleet_runner.attempt.scoring_order import changes_in
 from trialfleet_runner.attempt.scoring_record import describe_left, list_files, scoring_record
-from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed
 from trialfleet_runner.kept_records import keep_patch
 from trialfleet_runner.metrics import verdict
@@ -159,7 +161,9 @@ class Attempt:
 
     def _fresh_patch(self, ready: Ready, chosen: agent_run.Chosen) -> tuple[Ready, Patch]:
         """What the agent leaves, in the store; with an environment that is as it was built."""
-        place = place_of(self.scratch, ready.environment, self.sandbox, hook=shows_context(self.grants, ready))
+        place = place_of(
+            self.scratch, ready.environment, self.sandbox, hook=may_push(ready.composed, self.grants.condition)
+        )
         fix = self.inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
         self.clock.lap("workspace")
         log, keys, secrets = self.scratch.record / "stdout", self.members.keys, self.members.secrets
@@ -358,8 +362,8 @@ class Attempt:
             ("gateway/model.jsonl", record / "model.jsonl"),
             ("gateway/answers.jsonl", record / "answers.jsonl"),
             ("gateway/report.json", record / agent_gateway.REPORT),
-            ("hook.jsonl", self.scratch.home / agent_run.HOOK_LOG),
-            ("fail_fast.jsonl", self.scratch.home / agent_run.FAIL_FAST_LOG),
+            ("hook.jsonl", self.scratch.home / HOOK_LOG),
+            ("fail_fast.jsonl", self.scratch.home / FAIL_FAST_LOG),
         ):
             self.members.add_file(name, path)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialfleet_agents.protocol import Agent, Setup
+from trialfleet_deliveries.preflight import MAX_CALLS, Preflight, asked, parse
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, PreflightResult
 from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_repository.mounts import MountedScratch
-from trialfleet_runner.agents.protocol import Agent, Setup
 from trialfleet_runner.attempt.parsed_output import parse_output
-from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
 from trialfleet_sandbox.protocol import Exit, Job, Mount
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway

@@ -8,6 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from trialfleet_agents.context_files import is_context_file
+from trialfleet_agents.workspace_settings import deliverable_files
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose
+from trialfleet_deliveries.hooks.push_on_read import RULES
+from trialfleet_deliveries.placement import AS_NAMED, FileReading
+from trialfleet_deliveries.skills import placed
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
@@ -27,13 +34,8 @@ from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.test_call import CalledTests
 from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_repository.workspace import Template
-from trialfleet_runner.agents.workspace_settings import deliverable_files
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
-from trialfleet_runner.context.delivery import Composed, compose
-from trialfleet_runner.context.placement import AS_NAMED, FileReading
-from trialfleet_runner.context.skills import placed
-from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import Scratch
 
@@ -142,6 +144,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         task.travelling_tests,
         lambda: provided(built),
         CalledTests(task.test_command, task.results, task.directory).built,
+        is_context=is_context_file,
     )
     metadata = metadata_of(task.environment)
     return Ready(
@@ -170,12 +173,6 @@ def write_rule(composed: Composed, scratch: Scratch) -> None:
         scratch.context.mkdir(parents=True, exist_ok=True)
         rule = {"globs": composed.rule.globs, "text": composed.rule.text}
         (scratch.context / RULES).write_text(json.dumps([rule]))
-
-
-def shows_context(grants: Grants, ready: Ready) -> bool:
-    """Whether the agent's hook will have a folder to read from."""
-    inline = grants.condition.inline
-    return ready.composed.hooked or (inline is not None and inline.channel == "rules")
 
 
 def _environment(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Path:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from trialfleet_agents.registry import agent as registered
+from trialfleet_deliveries import texts
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.attempt import KUBELET_BYTES
@@ -23,9 +25,7 @@ from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_repository.environments.environment import baked_folder, missing_programs
 from trialfleet_repository.environments.tool_environment import furnishings
-from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.attempt.bundle_builder import versions
-from trialfleet_runner.context import texts
 from trialfleet_runner.model_access import upstream
 from trialfleet_runner.pod.canary import addresses_of, reached, verdict
 from trialfleet_runner.pod.isolation import REFUSALS

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_git.view import GitRepository, source_folder
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_repository.context_files import is_context_file
 from trialfleet_repository.git import GitError, git, locate_repository
 from trialfleet_repository.languages import Language, is_test_path
 from trialfleet_tasks.mining.findings import RejectionReason

@@ -10,11 +10,11 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import cast
 
+from trialfleet_agents.context_files import COPIES, is_context_file, leftovers
+from trialfleet_agents.instruction_pages import find_pages
 from trialfleet_git.view import source_folder
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_repository.context_files import COPIES, is_context_file, leftovers
-from trialfleet_repository.instruction_pages import find_pages
 from trialfleet_repository.languages import LANGUAGES, is_foreign, is_test_path
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.languages.python.distribution import is_setup_script

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
+from trialfleet_agents.context_files import named
 from trialfleet_git.view import source_folder
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.cache import Cache, built_once, locked
-from trialfleet_repository.context_files import named
 from trialfleet_repository.git import GitError, TooLarge, git, locate_repository, read_blobs
 from trialfleet_repository.trees import (
     MAX_BYTES,

@@ -8,6 +8,8 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from trialfleet_deliveries.nodes import inside
+from trialfleet_deliveries.texts import render
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import metadata_of
@@ -15,8 +17,6 @@ from trialfleet_ledger.task import AnchorPath
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import pack
 from trialfleet_repository.workspace_scan import Changes
-from trialfleet_runner.context.nodes import inside
-from trialfleet_runner.context.texts import render
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment, unfixed

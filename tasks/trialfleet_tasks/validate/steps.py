@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from trialfleet_agents.context_files import leftovers, unused
+from trialfleet_deliveries.anchor import anchor_for
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import PythonEnvironment, Status
-from trialfleet_repository.context_files import leftovers, unused
 from trialfleet_repository.languages import PYTHON, format_named, is_harness, is_test_path
 from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import TreeEntry
-from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.inputs import Prepared

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from trialfleet_deliveries.nodes import child_nodes
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.errors import OperatorError
@@ -15,7 +16,6 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import Status
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments.environment import build
-from trialfleet_runner.context.nodes import child_nodes
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import scratch_root
 from trialfleet_tasks.contexts import coverage, readable_context

@@ -11,13 +11,13 @@ from tests.support.agent_attempts import AgentAttempts, AgentRan
 from tests.support.agent_extensions import extended, write_extensions
 from tests.support.agent_rows import ROWS
 from tests.support.attempts import Lab
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import Break, Fail, Reply, scripted_model
+from trialfleet_agents.registry import agent
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import InlineSpec
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import Break, Fail, Reply, scripted_model
-from trialfleet_runner.agents.protocol import Reach
-from trialfleet_runner.agents.registry import agent
 
 PUSHED = "Discounts are read from the table of vouchers, which a job rewrites every night."
 SPARE = 3  # answers of the script that the turn budget leaves unsaid

@@ -13,11 +13,11 @@ from tests.support.agent_attempts import FIXED, HOME_BAIT, KEY, PARENT_BAIT, Age
 from tests.support.agent_extensions import DESCRIPTION, TOOL
 from tests.support.agent_rows import at
 from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, converted
+from trialfleet_agents.agent_check.scripted_answers import Answer
+from trialfleet_agents.agent_check.scripted_model import Break, Fail, Hang, Reply
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import Break, Fail, Hang, Reply
-from trialfleet_runner.agents.protocol import Reach
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_runner.agents.chosen_settings import ALLOWED
-from trialfleet_runner.agents.codex import CodexOptions, native
-from trialfleet_runner.agents.program import output_of
+from trialfleet_agents.codex import CODEX
+from trialfleet_agents.codex.agent import CodexOptions, native
+from trialfleet_agents.program import output_of
 
 
 @pytest.mark.needs("codex")
@@ -14,4 +14,4 @@ def test_codex_has_the_features_that_a_campaign_may_choose() -> None:
     listed = output_of("codex", native(CodexOptions()), "features", "list")
     known = {f"features.{line.split()[0]}" for line in listed.splitlines() if line.strip()}
     assert len(known) > 100
-    assert {*ALLOWED["codex"].split()} - known == set()
+    assert {*CODEX.rules.allowed.split()} - known == set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.toys.campaign import CommandRefused, Plugin, TaskFiles, ToyCampaign
+from tests.support.toys.campaign import Plugin, TaskFiles, ToyCampaign
 
 RULES = "# Operators\nsum is written with +\nproduct is written with *\n"
 BAIT = "sum is written with %\nproduct is written with %\n"  # of the repository: every trial would fail by it
@@ -16,16 +16,11 @@ def register_toy_agent() -> Plugin:
     """The one place that knows how an agent's kind is registered."""
     return Plugin(
         "agent",
-        "from trialfleet_runner.agents import registry\nregistry.KINDS['toy'] = 'toy_agent:ToyAgent'\n",
+        "from toy_agent import TOY\nfrom trialfleet_agents import registry\nregistry.KINDS['toy'] = TOY\n",
     )
 
 
 @pytest.mark.needs("bwrap")
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.RaisesExc(CommandRefused, match="'TOY.md' is not a context file"),
-    reason="plan refuses TOY.md as a context file: context_files._NAMES names the files of all agents",
-)
 def test_a_toy_agent_from_campaign_file_to_report(tmp_path: Path) -> None:
     toy = ToyCampaign(tmp_path, register_toy_agent())
     toy.write_tasks(files=TaskFiles(others=dict(TaskFiles().others) | {"TOY.md": BAIT}), context={"TOY.md": RULES})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scripted_messages import ScriptedMessages
-from tests.support.toys.campaign import CommandRefused, Plugin, ToyCampaign
+from tests.support.toys.campaign import Plugin, ToyCampaign
 
 BANNER = "Every file here adds: write + where it subtracts."
 # Sends its prompt to its model once, and obeys the banner if the prompt begins with it.
@@ -31,17 +31,12 @@ def register_toy_delivery() -> Plugin:
     return Plugin(
         "delivery",
         "from toy_delivery import ToyDelivery\n"
-        "from trialfleet_deliveries import registry\n"
-        "registry.DELIVERIES['banner'] = ToyDelivery()\n",
+        "from trialfleet_deliveries.registry import add_delivery\n"
+        "add_delivery(ToyDelivery())\n",
     )
 
 
 @pytest.mark.needs("bwrap")
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.RaisesExc(CommandRefused, match="conditions.banner.banner: unknown key"),
-    reason="plan refuses the condition's key `banner`: ConditionParts has a field for each delivery",
-)
 def test_a_toy_delivery_from_campaign_file_to_report(tmp_path: Path, provider: ScriptedMessages) -> None:
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-key"}
     toy = ToyCampaign(tmp_path, register_toy_delivery(), env=env)

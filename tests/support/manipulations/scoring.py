@@ -16,6 +16,8 @@ import yaml
 from tests.support.attempts import LIMITS, TRIAL, Lab, write
 from tests.support.manipulations.changes import write_as_agent
 from tests.support.manipulations.grammar import Stack
+from trialfleet_agents.context_files import is_context_file
+from trialfleet_deliveries.placement import FileReading
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import PlannedTask
@@ -31,7 +33,6 @@ from trialfleet_repository.patch_classes import SplitChanges, split_changes
 from trialfleet_repository.workspace_scan import Changes
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, prepare
-from trialfleet_runner.context.placement import FileReading
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import Scratch
 from trialfleet_tasks.validate.task import validate_task
@@ -67,7 +68,7 @@ class OpenAttempt(Attempt):
 
 
 def _opened(ready: Ready) -> Ready:
-    return replace(ready, exclusions=OpenExclusions(ready.given.manifest, (), (".",)))
+    return replace(ready, exclusions=OpenExclusions(ready.given.manifest, (), (".",), is_context=is_context_file))
 
 
 @dataclass

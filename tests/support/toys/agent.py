@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from trialfleet_agents.agent_kind import AgentFiles, AgentKind
+from trialfleet_agents.protocol import Exit, Identity, Job, Mount, Parsed, Setup
+from trialfleet_agents.sandbox_env import job_of, stop_of
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.protocol import Exit, Identity, Job, Mount, Parsed, Reach, Setup
-from trialfleet_runner.agents.sandbox_env import job_of, stop_of
 
 CONTEXT_FILE = "TOY.md"
 VERSION = "0.1"
@@ -22,10 +24,12 @@ done
 _WROTE = re.compile(r"toy: wrote (\S+) into (\S+)")
 
 
+TOY = AgentKind("toy", "toy_agent:ToyAgent", files=AgentFiles(roots=(CONTEXT_FILE,)))
+
+
 class ToyAgent:
     kind = "toy"
-    reach = Reach(root_file=CONTEXT_FILE)
-    files = (CONTEXT_FILE,)  # names that it reads as instructions: no task's workspace keeps the repository's
+    reach = Reach(root_file=TOY.files.root)
 
     def identify(self, spec: AgentSpec) -> Identity:
         facts = {"kind": self.kind, "version": VERSION, "program": _PROGRAM}

@@ -135,7 +135,7 @@ class ToyCampaign:
             "limits": {"memory": "256Mi", "disk": "64Mi"},
             "store": "out",
         }
-        self.write("campaign.yaml", yaml.safe_dump(spec | fields))
+        self.write("campaign.yaml", yaml.safe_dump(spec | fields, sort_keys=False))
 
     def call(self, *words: str) -> str:
         """What the command prints on standard output. Raises `CommandRefused` when it ends with exit code 2, an

@@ -26,7 +26,8 @@ from trialfleet_analysis.report.campaign_report import CampaignProgress, Manifes
 from trialfleet_analysis.report.terminal import show
 from trialfleet_analysis.statistics.estimates import EffectiveInterval, Interval, Test
 from trialfleet_analysis.statistics.intervals import PooledInterval, clopper_pearson, wilson
-from trialfleet_analysis.tables.rows import CHANNELS, TaskRow, Use
+from trialfleet_analysis.tables.rows import TaskRow, Use
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.metric_table import REPORTED
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
@@ -129,7 +130,7 @@ def made(
             if channel != "rules"
             else Channel(name, channel, False, 0, 0, 0, 50)
             for name in of_conditions
-            for channel in CHANNELS
+            for channel in list_channels()
         ),
         inline=(InlineText(of_conditions[-1], 40, 10, 4, 412.0, ("o200k",)),),
         quarantined=(RefusedBundle("q" * 26, of_tasks[0], of_conditions[0], 1, "b", "its SHA-256 differs"),),

@@ -15,13 +15,13 @@ from trialfleet_controller.authoring.asked import KINDS, Kind, asked, belongs
 from trialfleet_controller.authoring.collect import MAX_FILE_BYTES, MAX_FILES, harvested, written
 from trialfleet_controller.authoring.context_cache import Author, ContextCache, ContextManifest, manifest_key
 from trialfleet_controller.authoring.outline import SnapshotSources, can_be_said, outline
+from trialfleet_deliveries.markdown import split
+from trialfleet_deliveries.nodes import covering_node
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_repository.trees import EntryKind as EntryKind
 from trialfleet_repository.trees import TreeEntry, tree_digest
-from trialfleet_runner.context.markdown import split
-from trialfleet_runner.context.nodes import covering_node
 from trialfleet_targets.snapshot import PastCommit, Snapshot
 
 PROJECT = {

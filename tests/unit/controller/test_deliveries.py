@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.deliveries import reachable
 from trialfleet_controller.planning.predicted_targets import order_digest
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
 from trialfleet_repository.trees import TreeEntry, pack
-from trialfleet_runner.agents.protocol import Identity, Reach
 
 CODEX = Reach(root_file="AGENTS.md", hook_after=True, system=True)
 BARE = Reach(root_in_prompt=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import plan
+from trialfleet_agents.registry import agent
 from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.hosting.local_drive import check_drift, check_texts
 from trialfleet_controller.hosting.place import Hosts
 from trialfleet_controller.hosting.private_ray import PrivateRay
+from trialfleet_deliveries import texts
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.context import texts
 
 NOP = AgentSpec(kind="nop")
 

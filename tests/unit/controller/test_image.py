@@ -27,6 +27,7 @@ from trialfleet_controller.images.build import (
 from trialfleet_controller.images.environments import ImageEnvironments, image_environments
 from trialfleet_controller.images.toolchains import Toolchains
 from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_deliveries.texts import TextName
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter
@@ -34,7 +35,6 @@ from trialfleet_ledger.records.environment import Recipe
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment
 from trialfleet_repository.trees import unpack
-from trialfleet_runner.context.texts import TextName
 from trialfleet_runner.pod.bake import read_source
 from trialfleet_tasks.taskfile import load_task_file
 
@@ -80,7 +80,7 @@ def test_holds_neither_task_data_nor_tests_nor_history() -> None:
 def test_holds_every_text_that_models_read() -> None:
     files = context(CHECKOUT, NONE)
     for name in get_args(TextName):
-        assert f"runner_image/trialfleet_runner/context/texts/{name}.md" in files
+        assert f"runner_image/trialfleet_deliveries/texts/{name}.md" in files
 
 
 def test_environments_are_there_only_when_asked_for() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.model_check import check_price
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_runner.agents.protocol import Identity, Reach
 
 OWN = {"input": 1, "output": 1, "cache_read": 1, "cache_write": 1, "cache_write_1h": 1}
 

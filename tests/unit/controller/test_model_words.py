@@ -18,17 +18,19 @@ from tests.unit.runner.test_claude_job import job, program, settings, spec
 from trialfleet_controller.authoring.asked import KINDS, asked
 from trialfleet_controller.authoring.outline import outline
 from trialfleet_controller.planning.predicted_targets import told
+from trialfleet_deliveries import preflight, texts
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose, with_text
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import Channel, ConditionOrder
 from trialfleet_ledger.records.measurements import PreflightResult
-from trialfleet_runner.context import preflight, texts
-from trialfleet_runner.context.delivery import Composed, compose, with_text
 from trialfleet_tasks import prompts
 from trialfleet_tasks.validate.output import CAP, tail
 
 ROOT = Path(__file__).parents[3]
-RUNNER, CONTROLLER = ROOT / "runner_image/trialfleet_runner", ROOT / "controller/trialfleet_controller"
+AGENTS, DELIVERIES = ROOT / "runner_image/trialfleet_agents", ROOT / "runner_image/trialfleet_deliveries"
+CONTROLLER = ROOT / "controller/trialfleet_controller"
 TASKS = ROOT / "tasks/trialfleet_tasks"
 WORD = re.compile(r"[A-Za-z]{2,}")
 TREE = {
@@ -151,12 +153,16 @@ def test_contexts_are_asked_for_and_outlined_in_texts_and_data(kind: outlined.Ki
 
 # --- the code ---------------------------------------------------------------------------------------------
 
+TO_OPERATORS = (
+    DELIVERIES / "built_in.py",
+    DELIVERIES / "delivery_kind.py",
+)  # their sentences: in plans and tables
 MODULES = (
-    *sorted((RUNNER / "context").glob("*.py")),
-    *(RUNNER / "hooks" / f"{name}.py" for name in ("fail_fast", "preflight_gate", "push_on_read")),
+    *sorted({*DELIVERIES.glob("*.py")} - {*TO_OPERATORS}),
+    *(DELIVERIES / "hooks" / f"{name}.py" for name in ("fail_fast", "preflight_gate", "push_on_read")),
     TASKS / "prompts.py",
-    RUNNER / "attempt/preflight_run.py",
-    RUNNER / "agents/claude_code/agent.py",
+    ROOT / "runner_image/trialfleet_runner/attempt/preflight_run.py",
+    AGENTS / "claude_code/agent.py",
     TASKS / "validate/output.py",
     *(CONTROLLER / "authoring" / f"{name}.py" for name in ("asked", "build", "outline", "writer")),
     CONTROLLER / "planning/predicted_targets.py",

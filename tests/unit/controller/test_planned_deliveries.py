@@ -8,14 +8,15 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.plans import make_plan
+from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
+from trialfleet_agents.agent_check.kept_matrix import keep, plan_deliveries
+from trialfleet_agents.protocol import Identity
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_repository.cache import Cache
-from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
-from trialfleet_runner.agent_check.kept_matrix import keep, plan_deliveries
-from trialfleet_runner.agents.protocol import Identity, Reach
 
 CODEX = Identity(
     kind="codex", version="0.169.0", digest="1" * 64, reach=Reach(root_file="AGENTS.md", hook_after=True)

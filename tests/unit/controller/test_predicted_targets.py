@@ -10,17 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.plans import make_plan
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.deliveries import check_deliveries
 from trialfleet_controller.planning.predicted_targets import order_digest, told, wrong_targets
+from trialfleet_deliveries import tokens
+from trialfleet_deliveries.naming import naming
+from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
-from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.context import tokens
-from trialfleet_runner.context.naming import naming
 
 ARMS = ("predicted_targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets")
 NEAR = ("a/x.py", "a/fix.py", "a/y.py", "b/z.py", "b/w.py", "c/v.py")

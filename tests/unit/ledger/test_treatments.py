@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.plans import make_plan
+from trialfleet_deliveries.condition_parts import differing_parts
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.plan import PlannedAgent
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import McpSpec
-from trialfleet_ledger.treatments import agent_of, differing_parts, distinct, merged
+from trialfleet_ledger.treatments import agent_of, distinct, merged
 from trialfleet_ledger.trial_order import trials
 
 BASE = AgentSpec(
@@ -121,7 +122,7 @@ def test_every_change_of_the_agent_is_another_trial(change: dict[str, Any]) -> N
         ({"agent": "codex", "model": "n", "effort": "low"}, ("agent", "model")),
         (
             {"mcp": {"docs": {"command": ["x"], "version": "1"}}, "pull": True, "files": "t"},
-            ("mcp", "files", "pull"),
+            ("files", "pull", "mcp"),
         ),
     ],
 )

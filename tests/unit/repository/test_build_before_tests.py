@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.languages import LANGUAGES, is_harness
@@ -126,9 +127,9 @@ def test_the_call_and_what_is_no_change_of_the_agents() -> None:
     )  # fmt: skip
     built = CalledTests(found.test_command, found.results, "web").built
     assert built == ("web/build",)
-    exclusions = Exclusions(tree, (), built=built)
+    exclusions = Exclusions(tree, (), built=built, is_context=is_context_file)
     assert [exclusions.excludes(path) for path in ("web/build/a.js", "web/src/build.ts")] == [True, False]
-    there = Exclusions({*tree, "web/build/kept.js"}, (), built=built)
+    there = Exclusions({*tree, "web/build/kept.js"}, (), built=built, is_context=is_context_file)
     assert not there.excludes("web/build/a.js"), "people write files there"
     assert CalledTests(("node", "x.js", "--makes=src"), "node").built == ()
 

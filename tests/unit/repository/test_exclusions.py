@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_repository.environments.provided import Provided, provided
 from trialfleet_repository.excluded_paths import Exclusions
 
@@ -22,6 +23,7 @@ GIVEN = Exclusions(
     test_files=["tests/test_a.py"],
     pythonpath=[".", "src"],
     travelling=["lib/plugins/test/files.py"],
+    is_context=is_context_file,
 )
 
 OTHER_HARNESSES = """
@@ -142,7 +144,13 @@ def environment(tmp_path: Path) -> Path:
 
 def in_environment(environment: Path, *baseline: str) -> Exclusions:
     given = ["setup.py", "src/pkg/__init__.py", "helpers/tools.py", "packaging/rpm/pkg.spec", *baseline]
-    return Exclusions(given, ["tests/test_a.py"], [".", "src"], provided=lambda: provided(environment))
+    return Exclusions(
+        given,
+        ["tests/test_a.py"],
+        [".", "src"],
+        provided=lambda: provided(environment),
+        is_context=is_context_file,
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored_patches import stored_patch
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.patch import changes_of, diff
@@ -121,7 +122,7 @@ def content(path: Path) -> bytes:
 
 
 def _round_trip(template: Template, workspace: Path) -> tuple[set[str], tuple[str, ...]]:
-    exclusions = Exclusions(template.manifest, (), (".",))
+    exclusions = Exclusions(template.manifest, (), (".",), is_context=is_context_file)
     left = diff(workspace, template, exclusions)
     changes = changes_of(left.diff, template, exclusions)
     for path, entry in changes.items():
@@ -155,7 +156,7 @@ def test_names_that_hold_a_key_travel_though_masked_two_would_be_one(template: T
     key = "sk-12345678"
     for name in (f"{key}/x", f"folder/{key}", "[redacted]", "kept"):
         _write(tmp_path / "ws" / name, f"a {key} of\n".encode())
-    exclusions = Exclusions(template.manifest, (), (".",))
+    exclusions = Exclusions(template.manifest, (), (".",), is_context=is_context_file)
     left = diff(tmp_path / "ws", template, exclusions)
     patch = stored_patch(left.diff, {"anthropic-1": key})
     assert key not in patch.diff

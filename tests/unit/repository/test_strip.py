@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_repository.context_files import leftovers, strip, unused
+from trialfleet_agents.context_files import leftovers, strip, unused
 from trialfleet_repository.trees import EntryKind, TreeEntry, TreeError
 
 FILE = TreeEntry(b"")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_repository import patch, workspace_scan
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.excluded_paths import Exclusions
@@ -56,7 +57,7 @@ def workspace(template: Template, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def exclusions(template: Template) -> Exclusions:
-    return Exclusions(template.manifest, ["tests/test_a.py"], [".", "src"])
+    return Exclusions(template.manifest, ["tests/test_a.py"], [".", "src"], is_context=is_context_file)
 
 
 def git(folder: Path, *args: str) -> str:
@@ -365,5 +366,5 @@ def test_a_diff_carries_any_change_exactly(template: Template, changes: dict[str
     except TreeError:
         return
     real = {path: after.get(path) for path in changed(TREE, after)}
-    everything = Exclusions(template.manifest, [], [])
+    everything = Exclusions(template.manifest, [], [], is_context=is_context_file)
     assert changes_of(patch.between(template, real), template, everything) == real

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_repository.cache import Cache
-from trialfleet_runner.agent_check import canary_run, tool_server
-from trialfleet_runner.agent_check.agent_tables import comparison, deliveries, listing
-from trialfleet_runner.agent_check.delivery_matrix import (
+from trialfleet_agents.agent_check import tool_server
+from trialfleet_agents.agent_check.agent_tables import comparison, deliveries, listing
+from trialfleet_agents.agent_check.delivery_matrix import (
     MODULE_TEXT,
     PRINTED,
     PRINTS,
-    ROOT_NAMES,
     TOOL,
     CheckedDelivery,
     canary,
@@ -26,15 +22,20 @@ from trialfleet_runner.agent_check.delivery_matrix import (
     measured,
     workspace_files,
 )
-from trialfleet_runner.agent_check.kept_matrix import keep, kept
-from trialfleet_runner.agent_check.known_agents import KnownAgent
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.agents.registry import KINDS, agent
-from trialfleet_runner.context.skills import FOLDER, SHARED_FOLDER
-from trialfleet_runner.context.texts import render
-from trialfleet_runner.hooks.mcp_probe import looked
+from trialfleet_agents.agent_check.kept_matrix import keep, kept
+from trialfleet_agents.agent_check.known_agents import KnownAgent
+from trialfleet_agents.context_files import list_root_files
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.protocol import Identity
+from trialfleet_agents.registry import KINDS, agent, list_tool_calls
+from trialfleet_deliveries.hooks.mcp_probe import looked
+from trialfleet_deliveries.reach import Reach
+from trialfleet_deliveries.skills import FOLDER, SHARED_FOLDER
+from trialfleet_deliveries.texts import render
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_repository.cache import Cache
+from trialfleet_runner.agent_check import canary_run
 
 FULL = Reach(
     root_file="AGENTS.md",
@@ -145,11 +146,11 @@ def test_the_server_of_a_check_has_the_tool_that_is_looked_for() -> None:
 def test_no_two_places_share_a_canary() -> None:
     texts = [*workspace_files().values(), *context_nodes().values(), *START[1:], canary("parent"), canary("home")]
     assert len(set(texts)) == len(texts)
-    assert set(ROOT_NAMES) < set(workspace_files())
+    assert set(list_root_files()) < set(workspace_files())
 
 
 def test_every_pinned_agent_can_be_checked() -> None:
-    assert set(TOOL_CALLS) == set(pinned())
+    assert set(list_tool_calls()) == set(pinned())
 
 
 def test_a_kind_without_a_program_of_its_own_cannot_be_checked() -> None:
@@ -189,7 +190,7 @@ def test_a_comparison_names_every_root_file_and_what_differs() -> None:
     rows = comparison(measured(identity(), requests(first, LATER)), FULL).splitlines()
     assert len(rows) == 1 + len(declared(FULL))
     assert rows[1].split("  ")[0] == "root file"
-    assert "AGENTS.md, CLAUDE.md" in rows[1]
+    assert "CLAUDE.md, AGENTS.md" in rows[1]
     assert [row.split("  ")[0] for row in rows if row.endswith("differs")] == ["system channel"]
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_deliveries.anchor import anchor_for, deepest_frame, frames_as_words
 from trialfleet_ledger.task import AnchorPath
 from trialfleet_repository.languages import is_test_path
-from trialfleet_runner.context.anchor import anchor_for, deepest_frame, frames_as_words
 
 PATHS = {
     "src/pkg/core.py",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.patch import changes_of, diff
@@ -62,7 +63,7 @@ def test_a_patch_starts_few_programs(tmp_path: Path, started: Path) -> None:
     assert programs(started) == ["fast-import", "read-tree", "update-index"]
     clone(template, tmp_path / "workspace")
     (tmp_path / "workspace/a.py").write_text("a = 2\n")
-    exclusions = Exclusions(template.manifest, ())
+    exclusions = Exclusions(template.manifest, (), is_context=is_context_file)
     patch = diff(tmp_path / "workspace", template, exclusions)
     assert programs(started) == ["fast-import", "diff"]
     assert changes_of(patch.diff, template, exclusions) == {"a.py": TreeEntry(b"a = 2\n")}

@@ -10,18 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.oracle_and_nop import Nop
+from trialfleet_deliveries.hook_log import Firing, HookLog
+from trialfleet_deliveries.registry import gather_claims
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agents.oracle_and_nop import Nop
 from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.patch_record import delivered, without
-from trialfleet_runner.context.hook_log import Firing, HookLog
 from trialfleet_runner.gateway.tally import GatewayReport
 from trialfleet_runner.model_access import upstream
 from trialfleet_sandbox.protocol import Exit
@@ -122,31 +124,36 @@ def test_the_sandbox_speaks_first_then_the_gateway_then_the_agent(
 # --- what reached the model -----------------------------------------------------------------------------
 
 
+def claimed(planned: Delivery, hook: HookLog, seen: GatewayReport | None, *, insisted: frozenset[str]) -> Delivery:
+    order = ConditionOrder(name="c", digest="0" * 64)
+    return delivered(planned, gather_claims(order, planned, hook), seen, insisted=insisted)
+
+
 def test_every_part_is_claimed_by_its_own_line() -> None:
     planned = Delivery(files=("CLAUDE.md",), inline_tokens=9)
     hook = HookLog((Firing(1.0, "Read", "a/b.py", "a/AGENTS.md", True, 10),), 0)
     seen = report(answered=1, turns=1, reached={"files": True, "inline": True, "hook:a/AGENTS.md": False})
-    found = delivered(planned, hook, seen, insisted=BOTH)
+    found = claimed(planned, hook, seen, insisted=BOTH)
     assert found.reached_model == {"files": True, "inline": True, "hook": False}
 
 
 def test_without_a_model_or_an_answer_nothing_is_claimed() -> None:
     planned = Delivery(files=("CLAUDE.md",))
     for gateway in (None, report(requests=3)):
-        assert delivered(planned, NO_HOOK, gateway, insisted=BOTH).reached_model == {"files": None}
+        assert claimed(planned, NO_HOOK, gateway, insisted=BOTH).reached_model == {"files": None}
 
 
 def test_files_without_a_line_of_their_own_prove_nothing_and_are_not_insisted_on() -> None:
     """Only nested nodes, or a root file whose every line stands in the prompt as well."""
     planned = Delivery(files=("a/AGENTS.md",))
     seen = report(answered=1, turns=1, reached={})
-    assert delivered(planned, NO_HOOK, seen, insisted=BOTH).reached_model == {"files": None}
+    assert claimed(planned, NO_HOOK, seen, insisted=BOTH).reached_model == {"files": None}
 
 
 def test_a_forged_hook_log_claims_nothing() -> None:
     hook = HookLog((Firing(1.0, "Read", "x", "no/such/AGENTS.md", True, 1),), 0)
     seen = report(answered=1, turns=1, reached={})
-    assert delivered(Delivery(), hook, seen, insisted=BOTH).reached_model == {"hook": None}
+    assert claimed(Delivery(), hook, seen, insisted=BOTH).reached_model == {"hook": None}
 
 
 @pytest.mark.parametrize("part", ["files", "inline"])
@@ -154,9 +161,9 @@ def test_an_insisted_part_that_did_not_arrive_halts(part: str) -> None:
     planned = Delivery(files=("CLAUDE.md",), inline_tokens=9)
     seen = report(answered=1, turns=1, reached={"files": True, "inline": True} | {part: False})
     with pytest.raises(Lost, match=f"did not reach the model: {part}") as caught:
-        delivered(planned, NO_HOOK, seen, insisted=BOTH)
+        claimed(planned, NO_HOOK, seen, insisted=BOTH)
     assert (caught.value.loss, caught.value.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
-    assert delivered(planned, NO_HOOK, seen, insisted=BOTH - {part}).reached_model[part] is False
+    assert claimed(planned, NO_HOOK, seen, insisted=BOTH - {part}).reached_model[part] is False
 
 
 def test_a_secret_in_a_diff_is_masked_line_by_line() -> None:

@@ -13,13 +13,12 @@ from typing import Any, cast
 import pytest
 
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.chosen_settings import paths_of, refuse_reserved
+from trialfleet_agents.claude_code.agent import _QUIET as QUIET
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.registry import KINDS, agent, list_tool_calls
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.chosen_settings import ALLOWED, RESERVED, paths_of, refuse_reserved
-from trialfleet_runner.agents.claude_code.agent import _QUIET as QUIET
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.registry import agent
 
 SAYS = {
     "claude-code": "2.1.331 (Claude Code)",
@@ -117,13 +116,13 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     defaults.parent.mkdir(parents=True)
     defaults.touch()
     if name == "gemini":
-        monkeypatch.setattr("trialfleet_runner.agents.gemini._node", lambda: Path("/usr/bin/node"))
+        monkeypatch.setattr("trialfleet_agents.gemini.agent._node", lambda: Path("/usr/bin/node"))
     return name
 
 
 def written(tmp_path: Path, kind: str, **options: Any) -> dict[str, Any]:
     """The configuration file of an attempt with hooks and a text for the system channel."""
-    spec = AgentSpec(kind=kind, model=TOOL_CALLS[kind].model, options=options)
+    spec = AgentSpec(kind=kind, model=list_tool_calls()[kind].model, options=options)
     context = tmp_path / "context"
     context.mkdir(exist_ok=True)
     given: dict[str, Any] = {} if kind == "mini-swe-agent" else {"system": "Be brief.", "hook_context": context}
@@ -135,7 +134,7 @@ def written(tmp_path: Path, kind: str, **options: Any) -> dict[str, Any]:
 
 def refused(kind: str, path: tuple[str, ...]) -> bool:
     try:
-        refuse_reserved(kind, nested(path))
+        refuse_reserved(KINDS[kind], nested(path))
     except OperatorError:
         return True
     return False
@@ -179,7 +178,9 @@ def test_what_isolates_or_limits_an_attempt_is_refused_by_name(
     kind: str, settings: Mapping[str, Any], name: str, way_out: str
 ) -> None:
     with pytest.raises(OperatorError) as caught:
-        agent(kind).identify(AgentSpec(kind=kind, model=TOOL_CALLS[kind].model, options={"settings": settings}))
+        agent(kind).identify(
+            AgentSpec(kind=kind, model=list_tool_calls()[kind].model, options={"settings": settings})
+        )
     assert f"settings.{name}" in caught.value.message
     assert f"options.settings.{name}" in (caught.value.where or "")
     assert way_out in (caught.value.hint or "")
@@ -196,7 +197,7 @@ def test_a_name_that_is_allowed_is_so_alone() -> None:
     assert refused("codex", ("features", "unified_exec", "x"))
     assert refused("codex", ("features", "unified_exec_zsh_fork"))
     assert refused("codex", ("features",))
-    names = [(kind, name) for kind, names in ALLOWED.items() for name in names.split()]
+    names = [(kind, name) for kind, one in KINDS.items() for name in one.rules.allowed.split()]
     assert [one for one in names if refused(one[0], tuple(one[1].split(".")))] == []
 
 
@@ -216,11 +217,11 @@ def test_what_is_a_treatment_is_accepted(kind: str, names: str) -> None:
 
 
 def test_a_treatment_in_a_list_is_accepted() -> None:
-    refuse_reserved("gemini", {"modelConfigs": {"customOverrides": [WARM]}})
+    refuse_reserved(KINDS["gemini"], {"modelConfigs": {"customOverrides": [WARM]}})
 
 
 def test_every_agent_with_a_pin_has_its_reserved_settings() -> None:
-    assert set(RESERVED) == set(pinned())
+    assert {kind for kind, one in KINDS.items() if one.rules.reserved} == set(pinned())
 
 
 @pytest.mark.parametrize("kind", ["gemini"], indirect=True)

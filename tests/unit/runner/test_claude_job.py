@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.claude_code.agent import ClaudeCode
+from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.claude_code import ClaudeCode
-from trialfleet_runner.context.texts import render
 from trialfleet_sandbox.protocol import Job, Mount
 
 VERSION = "1.2.3"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from trialfleet_agents.claude_code.parse import parse_stream
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_sandbox.protocol import Exit
 
 INIT = {"type": "system", "subtype": "init", "cwd": "/workspace", "model": "claude-sonnet-4-6"}

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.codex.agent import Codex
+from trialfleet_agents.toml import toml
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.codex import Codex
-from trialfleet_runner.agents.toml import toml
 from trialfleet_sandbox.protocol import Exit, Job
 
 ITSELF = Exit(0, "itself", 1.0, None)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped, unmapped
+from trialfleet_agents.command import Command
+from trialfleet_agents.protocol import Setup
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.command import Command
-from trialfleet_runner.agents.protocol import Setup
 from trialfleet_sandbox.protocol import Exit, Mount
 
 

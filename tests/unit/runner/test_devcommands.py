@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.commands import strip, strip_files
-from trialfleet_runner.context.markdown import LineKind, scan
+from trialfleet_deliveries.commands import strip, strip_files
+from trialfleet_deliveries.markdown import LineKind, scan
 
 COMMANDS = r"""
 make test

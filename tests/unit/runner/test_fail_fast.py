@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.hook_log import denials
-from trialfleet_runner.hooks.fail_fast import counts, denies, fingerprint, reads_only
+from trialfleet_deliveries.hook_log import denials
+from trialfleet_deliveries.hooks.fail_fast import counts, denies, fingerprint, reads_only
 
-SCRIPT = Path(__file__).parents[3] / "runner_image/trialfleet_runner/hooks/fail_fast.py"
+SCRIPT = Path(__file__).parents[3] / "runner_image/trialfleet_deliveries/hooks/fail_fast.py"
 PYTEST = "python -m pytest tests -x"
 
 

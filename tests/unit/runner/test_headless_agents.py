@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.gemini import agent as gemini
+from trialfleet_agents.opencode import agent as opencode
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.protocol import Agent
+from trialfleet_agents.registry import agent
+from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents import gemini, opencode
-from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Agent
-from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.context.texts import render
 from trialfleet_sandbox.protocol import Job
 
 MODELS = {"copilot": "gpt-5.5", "opencode": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro"}

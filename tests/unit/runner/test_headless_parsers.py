@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_agents.registry import agent
 from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner.agents.registry import agent
 from trialfleet_sandbox.protocol import Exit
 
 ITSELF = Exit(0, "itself", 1.0, None)

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.claude_code.parse import parse_stream
+from trialfleet_agents.search import SearchAgent
+from trialfleet_agents.trajectory import read_trajectory
+from trialfleet_deliveries.hook_log import denials, read_hook_log
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import LINE_BYTES, lines, regular_file
 from trialfleet_repository.languages.run_files import RunFiles
 from trialfleet_repository.read_results import read_results
 from trialfleet_repository.results import junit
 from trialfleet_repository.results.limits import ResultError
-from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.agents.search import SearchAgent
-from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.attempt.bundle_builder import read_hostile
 from trialfleet_runner.attempt.patch_record import jsonl
-from trialfleet_runner.context.hook_log import denials, read_hook_log
 
 Record = dict[str, object]
 
@@ -121,9 +121,9 @@ def test_a_kind_that_is_no_text_is_malformed(tmp_path: Path) -> None:
 
 
 READERS: dict[str, Callable[[Path], Parsed]] = {
-    "trialfleet_runner.agents.claude_code.parse": lambda folder: parse_stream(folder, None, folder),
-    "trialfleet_runner.agents.search": lambda folder: SearchAgent().parse(folder, None, folder),
-    "trialfleet_runner.agents.trajectory": lambda folder: read_trajectory(folder / "stdout", folder),
+    "trialfleet_agents.claude_code.parse": lambda folder: parse_stream(folder, None, folder),
+    "trialfleet_agents.search": lambda folder: SearchAgent().parse(folder, None, folder),
+    "trialfleet_agents.trajectory": lambda folder: read_trajectory(folder / "stdout", folder),
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored_patches import stored_patch
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.patch import changes_of, diff
@@ -76,7 +77,7 @@ def test_the_scored_tree_is_the_same_with_any_key(tmp_path: Path, seed: int) -> 
     template = build_template(Cache(tmp_path / "cache").workspaces / "t", _tree(drawn, words))
     clone(template, tmp_path / "ws")
     _change(drawn, tmp_path / "ws", words)
-    exclusions = Exclusions(template.manifest, (), (".",))
+    exclusions = Exclusions(template.manifest, (), (".",), is_context=is_context_file)
     left = diff(tmp_path / "ws", template, exclusions).diff
     without_key = changes_of(left, template, exclusions)
     assert without_key

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.mini_swe_agent.agent import MiniSweAgent
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.mini_swe_agent import MiniSweAgent
 from trialfleet_sandbox.protocol import Exit
 
 ITSELF = Exit(0, "itself", 1.0, None)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.agent_check.scripted_answers import Answer, Call, rendered
-from trialfleet_runner.agents.model_calls import RECORD, model_turns, steps
-from trialfleet_runner.agents.shell_command import read_command
+from trialfleet_agents.agent_check.scripted_answers import Answer, rendered
+from trialfleet_agents.model_calls import RECORD, model_turns, steps
+from trialfleet_agents.shell_command import read_command
+from trialfleet_agents.tool_calls import Call
 
 PATHS = ("/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/m:generateContent")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.nodes import child_nodes, covering_node, root_file
+from trialfleet_deliveries.nodes import child_nodes, covering_node, root_file
 
 TREE = {
     "CLAUDE.md",

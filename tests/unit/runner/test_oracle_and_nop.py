@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.agents import agent_setup, unmapped
+from trialfleet_agents.registry import KINDS, agent
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.registry import KINDS, agent
 from trialfleet_sandbox.protocol import Exit, Job
 
 FIX = b"""diff --git "a/sp ace.py" "b/sp ace.py"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.programs import table
+from trialfleet_agents.pinned import TABLE, pinned
+from trialfleet_agents.program import checked_version, find_program, version_of
+from trialfleet_agents.registry import KINDS
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agents.pinned import TABLE, pinned
-from trialfleet_runner.agents.program import checked_version, find_program, version_of
-from trialfleet_runner.agents.registry import KINDS
 
 INSTALL = TABLE.with_name("install.sh")
 CHECKOUT = Path(__file__).parents[3]

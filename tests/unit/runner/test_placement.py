@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_ledger.conditions import PRESETS
-from trialfleet_ledger.records.condition_order import ConditionOrder
-from trialfleet_runner.context.delivery import Composed, compose
-from trialfleet_runner.context.placement import (
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose
+from trialfleet_deliveries.placement import (
     AS_NAMED,
     PROMPT,
     FileReading,
@@ -17,6 +16,8 @@ from trialfleet_runner.context.placement import (
     nested_unreached,
     placed,
 )
+from trialfleet_ledger.conditions import PRESETS
+from trialfleet_ledger.records.condition_order import ConditionOrder
 
 CLAUDE = FileReading("CLAUDE.md", nested=True)
 CODEX = FileReading("AGENTS.md")

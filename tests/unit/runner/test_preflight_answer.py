@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_deliveries.preflight import Finding, Preflight, asked, block, parse
 from trialfleet_ledger.records.measurements import PreflightResult
-from trialfleet_runner.context.preflight import Finding, Preflight, asked, block, parse
 
 PATHS = {"src/a.py", "src/b.py"}
 ANSWER = """I have read both files.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from trialfleet_deliveries import tokens
+from trialfleet_deliveries.composed import Composed, Rule
+from trialfleet_deliveries.delivery import compose, needle, with_text
+from trialfleet_deliveries.naming import fitting, globs_of, naming, neutral, two_lines
+from trialfleet_deliveries.texts import render
 from trialfleet_ledger.conditions import PRESETS
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
 from trialfleet_ledger.records.measurements import Coverage
-from trialfleet_runner.context import tokens
-from trialfleet_runner.context.delivery import Composed, Rule, compose, needle, with_text
-from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral, two_lines
-from trialfleet_runner.context.texts import render
 
 TASK = "The test fails.\n\n```\nE   assert 1 == 2\n```\n"
 TREE = {

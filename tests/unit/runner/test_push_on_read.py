@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.context.hook_log import read_hook_log
-from trialfleet_runner.hooks import push_on_read
-from trialfleet_runner.hooks.push_on_read import RULES, fire, matches
+from trialfleet_deliveries.hook_log import read_hook_log
+from trialfleet_deliveries.hooks import push_on_read
+from trialfleet_deliveries.hooks.push_on_read import RULES, fire, matches
 
 SCRIPT = Path(push_on_read.__file__)
 WORKSPACE = "/workspace"

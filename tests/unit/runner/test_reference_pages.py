@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_agents.claude_code import agent as claude_code
+from trialfleet_agents.context_files import is_context_file
 from trialfleet_controller.backends.kube import reasons
 from trialfleet_ledger.attempt_ends import END_RULES
 from trialfleet_ledger.exit_codes import CommandExit, RunnerExit
-from trialfleet_repository.context_files import is_context_file
-from trialfleet_runner.agents.claude_code import agent as claude_code
 from trialfleet_tasks.taskfile import load_all, tasks_of
 
 ROOT = Path(__file__).parents[3]

@@ -12,12 +12,12 @@ import pytest
 
 import trialfleet_search
 from tests.support.agents import agent_setup, mapped
+from trialfleet_agents.protocol import Agent, Setup
+from trialfleet_agents.registry import agent
+from trialfleet_agents.search import BANNER, SearchAgent, program_digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.protocol import Agent, Setup
-from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.agents.search import BANNER, SearchAgent, program_digest
 from trialfleet_sandbox.protocol import Exit, Mount
 
 PROGRAM = Path(trialfleet_search.__file__).parent

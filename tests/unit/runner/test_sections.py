@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.markdown import LineKind, blocks, scan, select, split
+from trialfleet_deliveries.markdown import LineKind, blocks, scan, select, split
 
 
 def titles(text: str) -> list[str]:

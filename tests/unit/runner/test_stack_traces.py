@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.anchor import anchor_for, deepest_frame
-from trialfleet_runner.context.stack_traces import traces
+from trialfleet_deliveries.anchor import anchor_for, deepest_frame
+from trialfleet_deliveries.stack_traces import traces
 
 GO = """\
 --- FAIL: TestTotal (0.00s)

@@ -12,10 +12,10 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.unit.runner.test_renewal import grants
+from trialfleet_deliveries import texts
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner.attempt.agent_run import identified
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.context import texts
 from trialfleet_search.guidance import HINTS
 
 ROOT = Path(__file__).parents[3]
@@ -113,7 +113,7 @@ def test_a_runner_with_other_texts_than_planned_halts_the_campaign() -> None:
 def test_a_wheel_has_every_text_and_table(tmp_path: Path) -> None:
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     packed = set(zipfile.ZipFile(wheel).namelist())
-    assert {f"trialfleet_runner/context/texts/{name}.md" for name in NAMES} <= packed
+    assert {f"trialfleet_deliveries/texts/{name}.md" for name in NAMES} <= packed
     files = [file for file in (ROOT / "runner_image").rglob("*.*") if file.suffix not in {".pyc", ".so"}]
     assert {str(file.relative_to(ROOT / "runner_image")) for file in files} <= packed
     assert "trialfleet_sandbox/system_calls.tsv" in packed

@@ -9,9 +9,9 @@ from textwrap import dedent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_runner.context import tokens
-from trialfleet_runner.context.delivery import Inline, cut
-from trialfleet_runner.context.markdown import select
+from trialfleet_deliveries import tokens
+from trialfleet_deliveries.delivery import Inline, cut
+from trialfleet_deliveries.markdown import select
 
 TITLES = ("Pitfalls", "Contracts")
 
@@ -34,7 +34,7 @@ def test_known_counts_and_name() -> None:
 def test_no_network_is_needed() -> None:
     program = (
         "import socket\nsocket.socket = None\n"
-        "from trialfleet_runner.context import tokens\nprint(tokens.count('hello world'))"
+        "from trialfleet_deliveries import tokens\nprint(tokens.count('hello world'))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from trialfleet_runner.agents.hook_scripts import FOLDER
+from trialfleet_agents.hook_scripts import FOLDER
 
 SCRIPT = FOLDER / "translate_hook.py"
 

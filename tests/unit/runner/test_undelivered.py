@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_controller.planning.canaries import MIN_CHARS, MIN_WORDS, MOST, undelivered
+from trialfleet_deliveries.composed import Composed
+from trialfleet_deliveries.delivery import compose
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.records.condition_order import ConditionOrder
-from trialfleet_runner.context.delivery import Composed, compose
 
 ROOT = Path(__file__).parents[3]
 TASK = "The test fails: assert 1 == 2.\n"

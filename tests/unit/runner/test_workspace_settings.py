@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from trialfleet_runner.agents.chosen_settings import ALLOWED, RESERVED
-from trialfleet_runner.agents.workspace_settings import SETTINGS_FILES, WHOLE_FILES, deliverable_files
+from trialfleet_agents.claude_code import CLAUDE_CODE
+from trialfleet_agents.registry import KINDS
+from trialfleet_agents.workspace_settings import deliverable_files
 
 AS_FILES = {("claude-code", "hooks"), ("claude-code", "statusLine")}
 
@@ -22,9 +23,9 @@ def _nested(name: str, value: object) -> dict[str, Any]:
 
 
 def _rows() -> Iterator[tuple[str, str, str]]:
-    for kind, patterns in SETTINGS_FILES.items():
-        for path in patterns.split():
-            for keys in RESERVED[kind].values():
+    for kind, one in KINDS.items():
+        for path in one.files.settings:
+            for keys in one.rules.reserved.values():
                 for key in keys.split():
                     if (kind, key) not in AS_FILES:
                         yield kind, path, key.replace("*", "x")
@@ -41,13 +42,13 @@ def test_a_reserved_key_is_left_out_and_named(kind: str, path: str, key: str) ->
     assert deliverable_files("command", {path: data}) == ({path: data}, ())  # the control: nobody reads it there
 
 
-@pytest.mark.parametrize("kind", WHOLE_FILES)
+@pytest.mark.parametrize("kind", [kind for kind, one in KINDS.items() if one.files.left_out])
 def test_a_file_that_is_no_settings_in_json_is_left_out_whole(kind: str) -> None:
-    files = {path.replace("*", "x.js"): b"anything" for path in WHOLE_FILES[kind].split()}
+    files = {path.replace("*", "x.js"): b"anything" for path in KINDS[kind].files.left_out}
     assert deliverable_files(kind, {**files, "AGENTS.md": b"x"}) == ({"AGENTS.md": b"x"}, tuple(files))
 
 
-@pytest.mark.parametrize("key", ALLOWED["claude-code"].split())
+@pytest.mark.parametrize("key", CLAUDE_CODE.rules.allowed.split())
 def test_what_a_campaign_may_choose_a_context_may_too(key: str) -> None:
     data = json.dumps(_nested(key, "1")).encode()
     assert deliverable_files("claude-code", {".claude/settings.json": data}) == (

@@ -6,8 +6,8 @@ import io
 import json
 from pathlib import Path
 
+from trialfleet_deliveries.preflight import asked, parse
 from trialfleet_ledger.records.measurements import PreflightResult
-from trialfleet_runner.context.preflight import asked, parse
 from trialfleet_search.config import Config
 from trialfleet_search.preflight_agent import format_answer, matching_functions, run_preflight, words
 from trialfleet_search.transcript import Transcript

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_deliveries.commands import strip
+from trialfleet_deliveries.markdown import select, split
+from trialfleet_deliveries.nodes import child_nodes, covering_node, root_file
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS
 from trialfleet_ledger.task import SdistSource, Status
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import Tree, changed, read_folder
-from trialfleet_runner.context.commands import strip
-from trialfleet_runner.context.markdown import select, split
-from trialfleet_runner.context.nodes import child_nodes, covering_node, root_file
 from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks, load_all, load_task_file, tasks_of
 from trialfleet_tasks.yamlfile import Loaded, read

@@ -18,8 +18,8 @@ from tests.unit.tasks.upstream_facts import (
     named,
     pitfalls,
 )
+from trialfleet_deliveries.nodes import covering_node
 from trialfleet_ledger.task import GitSource, Status
-from trialfleet_runner.context.nodes import covering_node
 from trialfleet_tasks.taskfile import LoadedTask, load_all, tasks_of
 
 UPSTREAM = tasks_of(load_all(FILES))

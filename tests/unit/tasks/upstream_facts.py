@@ -17,11 +17,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypedDict
 
+from trialfleet_deliveries.markdown import select
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import GitSource
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.trees import Tree, changed
-from trialfleet_runner.context.markdown import select
 from trialfleet_tasks.settings import Settings, mirror_map, mirror_of
 from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file

@@ -29,7 +29,8 @@ from trialfleet_analysis.report.findings.tables import (
     text,
 )
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
-from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, Use
+from trialfleet_analysis.tables.rows import Use
+from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Stop, Verdict
@@ -169,14 +170,6 @@ def _limits(found: RepeatsInterval) -> Value:
 
 
 VERDICTS: dict[Verdict | None, str] = {**{verdict: spaced(verdict.value) for verdict in Verdict}, None: "lost"}
-CHANNEL_HEADS = {
-    "files": "Files",
-    "inline": "Inline text",
-    "hook": "Hook",
-    "rules": "Rule",
-    "skills": "Skills",
-    "mcp": "MCP",
-}
 
 
 def endings(report: Report) -> ReportSection:
@@ -266,13 +259,13 @@ def delivery(report: Report) -> ReportSection:
 
 
 def _delivery(report: Report) -> ReportTable:
-    found: dict[tuple[str, ChannelName], Channel] = {(one.condition, one.channel): one for one in report.channels}
+    found: dict[tuple[str, str], Channel] = {(one.condition, one.channel): one for one in report.channels}
     inline = {entry.condition: entry for entry in report.inline}
     return table(
         "What reached the model",
         dict.fromkeys(channel.condition for channel in report.channels),
         text("Condition", str),
-        *(number(CHANNEL_HEADS[of], partial(_channel, found, of)) for of in CHANNELS),
+        *(number(one.head, partial(_channel, found, of)) for of, one in list_channels().items()),
         text("Inline coverage", lambda name: _coverage(inline[name]) if name in inline else NOTHING),
         number(
             "Inline tokens, median",
@@ -304,7 +297,7 @@ def _coverage(inline: InlineText) -> str:
     return f"{inline.covered:,} covered, {inline.none:,} without a node"
 
 
-def _channel(found: Mapping[tuple[str, ChannelName], Channel], of: ChannelName, name: str) -> Value:
+def _channel(found: Mapping[tuple[str, str], Channel], of: str, name: str) -> Value:
     channel = found[name, of]
     if not channel.declared:
         return Value(f"undeclared: {channel.reached:,}", alarm=True) if channel.reached else Value(NOTHING)

@@ -11,9 +11,9 @@ from trialfleet_analysis.report.html.markup import Node, frame, h
 from trialfleet_analysis.viewer.bundle_parts import HookFiring
 from trialfleet_analysis.viewer.pages.parts import TALL
 from trialfleet_analysis.viewer.pages.scaffold import text
+from trialfleet_deliveries.nodes import NODE_NAMES
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.trajectory import Step
-from trialfleet_runner.context.nodes import NODE_NAMES
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import pytest
 
+from trialfleet_agents.protocol import Identity
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.needed_environments import NeededEnvironment, baked_check
 from trialfleet_controller.operate.preflight import probe_checks
 from trialfleet_controller.operate.probing import Probed, forbidden_addresses
+from trialfleet_deliveries import texts
 from trialfleet_ledger.campaign_spec import KubernetesSpec, Uids
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.probe import StoreCheck as Promise
-from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.context import texts
 from trialfleet_runner.pod_report import CanaryAddress, PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import load_task_file
 

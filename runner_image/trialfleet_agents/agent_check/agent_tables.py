@@ -1,0 +1,121 @@
+"""What agents can be given, as tables: for a terminal, and for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
+from trialfleet_agents.agent_check.known_agents import KnownAgent
+from trialfleet_agents.agent_kind import AgentFiles
+from trialfleet_agents.registry import KINDS, agent, list_tool_calls
+from trialfleet_deliveries.reach import Reach
+
+NONE = "–"
+_LABELS = {
+    CheckedDelivery.NESTED: "nested on read",
+    CheckedDelivery.HOOK_AFTER: "hook after",
+    CheckedDelivery.HOOK_BEFORE: "hook before",
+    CheckedDelivery.RULES: "rules",
+    CheckedDelivery.FAIL_FAST: "fail_fast",
+    CheckedDelivery.PREFLIGHT: "preflight",
+    CheckedDelivery.SYSTEM: "system",
+    CheckedDelivery.INLINE: "inline",
+    CheckedDelivery.MCP: "mcp",
+}
+
+
+def deliveries(reach: Reach) -> dict[str, str]:
+    """Each delivery, and whether an agent of this reach can be given it.
+
+    >>> deliveries(Reach(root_file="AGENTS.md", mcp=True))["root file"]
+    'AGENTS.md'
+    """
+    root = "in the prompt" if reach.root_in_prompt else reach.root_file or "as named"
+    stated = declared(reach)
+    named = {label: "yes" if stated[name] else NONE for name, label in _LABELS.items()}
+    return {"root file": root, "skills": reach.skills or NONE, **named}
+
+
+def listing(agents: Sequence[KnownAgent]) -> str:
+    """A row for each kind; below, how to get what is not here in its pinned version."""
+    rows = [
+        {
+            "agent": one.kind,
+            "here": _here(one),
+            "pinned": one.pinned or NONE,
+            **deliveries(one.reach),
+            "measured": one.measurement or NONE,
+        }
+        for one in agents
+    ]
+    wanted = [one for one in agents if one.install and one.installed != one.pinned]
+    hints = [("", "not here in the pinned version:")] if wanted else []
+    hints += [(f"  {one.kind}", one.install or "") for one in wanted]
+    return "\n".join([*_aligned([list(rows[0]), *(list(row.values()) for row in rows)]), *_said(hints)])
+
+
+def _here(one: KnownAgent) -> str:
+    return one.installed or (NONE if one.missing else "any program")
+
+
+def _said(hints: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for name, text in hints:
+        yield f"{name}  {text}" if name else f"\n{text}"
+
+
+def comparison(matrix: DeliveryMatrix, reach: Reach) -> str:
+    """A row for each delivery: what was measured, and whether the adapter declares the same."""
+    differing, stated = matrix.differing(reach), declared(reach)
+    rows = [["delivery", "measured", "declared", ""]]
+    for name in CheckedDelivery:
+        measured, expected = _reaches(matrix.reached[name]), _reaches(stated[name])
+        if name is CheckedDelivery.ROOT_FILE:
+            measured, expected = ", ".join(matrix.root_files) or measured, reach.root_file or expected
+        rows.append([name.value, measured, expected, "differs" if name in differing else "as declared"])
+    return "\n".join(_aligned(rows))
+
+
+def _reaches(given: bool) -> str:
+    return "reaches" if given else "does not reach"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def reference_table() -> str:
+    """The documentation's table of every kind that `trialfleet agents check` can measure."""
+    return markdown({kind: agent(kind).reach for kind in list_tool_calls()})
+
+
+def files_table() -> str:
+    """The documentation's table of the files that every such kind reads: a row for each."""
+    head = ["kind", "loads by itself", "also reads", "settings are checked", "left out of contexts"]
+    rows = [[f"`{kind}`", *_files_row(KINDS[kind].files)] for kind in list_tool_calls()]
+    return _markdown_lines([head, ["---"] * len(head), *rows])
+
+
+def _files_row(files: AgentFiles) -> list[str]:
+    also = (*files.names, *(f"{folder}/" for folder in files.folders))
+    return [
+        ", ".join(f"`{one}`" for one in each) or NONE
+        for each in (files.roots, also, files.settings, files.left_out)
+    ]
+
+
+def markdown(reaches: dict[str, Reach]) -> str:
+    """The documentation's table: a column for each kind.
+
+    >>> print(markdown({"codex": Reach(root_file="AGENTS.md")}).splitlines()[2])
+    | root file | AGENTS.md |
+    """
+    columns = [deliveries(reach) for reach in reaches.values()]
+    head = ["", *(f"`{kind}`" for kind in reaches)]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    return _markdown_lines([head, ["---"] * len(head), *rows])
+
+
+def _markdown_lines(lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)

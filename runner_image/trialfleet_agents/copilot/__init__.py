@@ -1,0 +1,40 @@
+"""GitHub Copilot CLI, offline: no GitHub, only the gateway."""
+
+from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
+from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
+from trialfleet_agents.ways_out import EFFORT, FIXED, HOOKS, MCP, MODEL, PRICE, SKILLS, TEXT
+from trialfleet_deliveries.skills import SHARED_FOLDER
+
+_RESERVED = {
+    MODEL: "model autoTier continueOnAutoMode subagents.agents.*.model",
+    EFFORT: "effortLevel reasoningEffort",
+    HOOKS: "hooks disableAllHooks statusLine",
+    MCP: "mcp* *McpServers",
+    SKILLS: "skill*",
+    TEXT: "memory",
+    PRICE: "contextTier",
+    FIXED: "experimental autoUpdate* allowedUrls deniedUrls proxy* bashEnv trustedFolders default* custom* "
+    "ide permissions allowedTools deniedTools enabledPlugins extraKnownMarketplaces *oken* "
+    "*oggedIn*",
+}
+COPILOT = AgentKind(
+    kind="copilot",
+    adapter="trialfleet_agents.copilot.agent:Copilot",
+    files=AgentFiles(
+        roots=("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"),
+        skills=SHARED_FOLDER,
+        names=(".agents",),
+        folders=(".github/skills",),
+        home=(".copilot/copilot-instructions.md",),
+        settings=(
+            ".github/copilot/settings.json",
+            ".github/copilot/settings.local.json",
+            ".copilot/settings.json",
+        ),
+    ),
+    rules=SettingsRules(
+        reserved=_RESERVED,
+    ),
+    tool_calls=ToolCalls(model="gpt-5.5", read=call_reader("view", "path"), run=call_shell("bash")),
+    provider="openai",
+)

@@ -1,0 +1,1 @@
+"""Ways by which a condition's context reaches an agent."""

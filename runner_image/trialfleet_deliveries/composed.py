@@ -1,0 +1,45 @@
+"""What an attempt delivers, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trialfleet_ledger.records.measurements import Delivery
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A text that is pushed once, when a path that matches a glob is read."""
+
+    globs: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Composed:
+    """What an attempt delivers.
+
+    `files`: path -> bytes, put into the workspace; `root`: which of them is the root's. `hook_nodes`: path -> text
+    that the on-read hook prints, to be written as files into the folder it is given; empty without a hook. `rule`:
+    what the same hook pushes when a path matches. `needles`: delivery (`files`, `inline`) -> one line that must be
+    found in what reached the model, `hook_needles` and `rule_needle`: the same per node and of the rule, once the
+    hook has emitted it.
+    `stripped`: unified diff of the development commands taken out.
+    """
+
+    prompt: str
+    system: str | None
+    files: dict[str, bytes]
+    root: str | None
+    hook_nodes: dict[str, str]
+    delivery: Delivery
+    needles: dict[str, str] = field(default_factory=dict[str, str])
+    hook_needles: dict[str, str] = field(default_factory=dict[str, str])
+    rule: Rule | None = None
+    rule_needle: str | None = None
+    stripped: str = ""
+
+    @property
+    def hooked(self) -> bool:
+        """Whether the on-read hook has anything to push."""
+        return bool(self.hook_nodes) or self.rule is not None

@@ -1,0 +1,103 @@
+"""Context files under the names that an agent reads. A condition names what is said; its agent, in which file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trialfleet_deliveries.markdown import LineKind, scan
+from trialfleet_deliveries.nodes import ROOT_NAMES, child_nodes, inside, root_file
+from trialfleet_deliveries.skills import FOLDER
+from trialfleet_ledger.errors import OperatorError
+
+PROMPT = "prompt"  # where the root's text is for an agent that loads no file
+_IMPORT = re.compile(r"(?<!\S)@([^\s@]+)")
+_DEEPEST = 5  # imports of imports
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """How an agent comes by context files. `root_file`: the root's, which it loads by itself; `nested`: a file of
+    that name follows what is read in its folder; `in_prompt`: it loads none, and gets the root's text in its
+    prompt. None of them: nothing is known, and files keep their names. `skills`: the folder of its skills."""
+
+    root_file: str | None = None
+    nested: bool = False
+    in_prompt: bool = False
+    skills: str = FOLDER
+
+    @property
+    def root_names(self) -> tuple[str, ...]:
+        """The names that the root's context file may have, in the order of their rank."""
+        own = () if self.root_file is None or self.root_file in ROOT_NAMES else (self.root_file,)
+        return (*ROOT_NAMES, *own)
+
+
+AS_NAMED = FileReading()
+
+
+@dataclass(frozen=True)
+class PlacedFiles:
+    """`files`: path -> bytes of the workspace. `read_as`: path of the context -> path of the workspace, or
+    `PROMPT`, of every node that another name carries. `told`: the text for the prompt."""
+
+    files: dict[str, bytes]
+    read_as: dict[str, str]
+    told: str = ""
+
+
+def placed(files: Mapping[str, bytes], reading: FileReading, *, delivered_otherwise: bool) -> PlacedFiles:
+    """The files as the agent reads them. The root's node takes the name that the agent loads, unless a file of
+    that name is there. Nested nodes do as well where the agent delivers them, except when a hook or the prompt's
+    pull sentence delivers them (`delivered_otherwise`): else they would arrive twice.
+
+    A node that moves takes along what it imports (`@path`): agents differ in what they import.
+    """
+    root = root_file(files, reading.root_names)
+    if reading.in_prompt:
+        if root is None:
+            return PlacedFiles(dict(files), {})
+        return PlacedFiles(dict(files), {root: PROMPT}, imported(files, root).strip())
+    moved: dict[str, str] = {}
+    if reading.root_file is not None and root is not None and reading.root_file not in files:
+        moved[root] = reading.root_file
+    if reading.nested and reading.root_file is not None and not delivered_otherwise:
+        name = posixpath.basename(reading.root_file)
+        nodes = ((node, f"{posixpath.dirname(node)}/{name}") for node in child_nodes(files))
+        moved |= {node: path for node, path in nodes if path not in files}
+    kept = {path: data for path, data in files.items() if path not in moved}
+    return PlacedFiles(kept | {path: imported(files, node).encode() for node, path in moved.items()}, moved)
+
+
+def imported(files: Mapping[str, bytes], path: str) -> str:
+    """The text of a file with `@path` outside of code replaced by that file's text, where the tree has it.
+
+    >>> imported({"CLAUDE.md": b"# A\\n\\nSee @docs/b.md and me@x.org.\\n", "docs/b.md": b"B.\\n"}, "CLAUDE.md")
+    '# A\\n\\nSee B. and me@x.org.\\n'
+    """
+    return _imported(files, path, (path,))
+
+
+def _imported(files: Mapping[str, bytes], path: str, through: tuple[str, ...]) -> str:
+    try:
+        text = files[path].decode()
+    except UnicodeDecodeError as error:
+        raise OperatorError("is not UTF-8 text", where=f"context: {path}", hint="save it as UTF-8") from error
+
+    def replaced(found: re.Match[str]) -> str:
+        named = found[1].rstrip(".,;:)")
+        target = inside(posixpath.join(posixpath.dirname(path), named))
+        if target is None or target not in files or target in through or len(through) > _DEEPEST:
+            return found[0]
+        return _imported(files, target, (*through, target)).strip() + found[1][len(named) :]
+
+    lines = (_IMPORT.sub(replaced, line.text) if line.kind is LineKind.PROSE else line.text for line in scan(text))
+    return "\n".join(lines)
+
+
+def nested_unreached(files: Mapping[str, bytes], reading: FileReading, *, delivered_otherwise: bool) -> bool:
+    """Whether there are nested nodes that nothing puts before the model of an agent that is known."""
+    known = reading.root_file is not None or reading.in_prompt
+    return known and not reading.nested and not delivered_otherwise and bool(child_nodes(files))

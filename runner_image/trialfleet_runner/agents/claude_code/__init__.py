@@ -1,5 +1,0 @@
-"""Claude Code as an agent: the real command line program, isolated, behind the gateway."""
-
-from trialfleet_runner.agents.claude_code.agent import ClaudeCode
-
-__all__ = ["ClaudeCode"]
