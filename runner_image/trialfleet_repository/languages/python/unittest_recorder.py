@@ -68,7 +68,7 @@ def path_of_module(name: str) -> str:
 
 def address(test: Any) -> tuple[str, str]:
     """(File, `Class::method`). What a scenario or a parameter adds to a name stands in brackets."""
-    kind = type(test)
+    kind = test.__class__
     example = getattr(test, "_dt_test", None)  # a doctest
     if example is not None:
         return path_of(example.filename or "") or str(example.filename), str(example.name)
@@ -104,15 +104,21 @@ def is_failed_import(test: Any) -> bool:
 
 def text_of(problem: Any, details: Any) -> tuple[str, str]:
     """(Message, text) of what a result was told."""
-    if isinstance(problem, tuple) and len(problem) == 3 and problem[0] is not None:
-        text = "".join(traceback.format_exception(*problem))
-        message = "".join(traceback.format_exception_only(problem[0], problem[1])).strip()
+    kind, error, trace = problem if _is_exception(problem) else (None, None, None)
+    if kind is not None:
+        text = "".join(traceback.format_exception(kind, error, trace))
+        message = "".join(traceback.format_exception_only(kind, error)).strip()
     elif details:
         text = "\n".join(str(each.as_text()) for each in details.values() if each.content_type.type == "text")
         message = text.strip().rpartition("\n")[2]
     else:
         text = message = "" if problem is None else str(problem)
     return message[:1000], text[-MAX_TEXT:]
+
+
+def _is_exception(problem: Any) -> bool:
+    """With its kind and its traceback."""
+    return problem.__class__ is tuple and len(problem) == 3
 
 
 class RecordedCase:
