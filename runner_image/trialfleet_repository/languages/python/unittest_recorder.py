@@ -72,7 +72,7 @@ def address(test: Any) -> tuple[str, str]:
     example = getattr(test, "_dt_test", None)  # a doctest
     if example is not None:
         return path_of(example.filename or "") or str(example.filename), str(example.name)
-    names = kind.__qualname__.split(".")
+    names: list[str] = str(kind.__qualname__).split(".")
     whole = str(test.id())
     start = ".".join((kind.__module__, *names, ""))
     if whole.startswith(start):
