@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialfleet_ledger.blocks import CellName, PlannedReps
-from trialfleet_ledger.looks import Decision, StopRule, planned_after, revised_reps
+from trialfleet_ledger.designs.looks import Decision, StopRule, planned_after, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 

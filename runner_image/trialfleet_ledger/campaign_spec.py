@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
+from trialfleet_ledger.designs.halving import TREATMENTS, halving_block
+from trialfleet_ledger.designs.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.halving import TREATMENTS, halving_block
-from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.quantities import Cores, Disk, Memory, RunnerMemory
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds, Seed, Whole
-from trialfleet_ledger.trend import TrendPrimary
 
 
 class CostSpec(Frozen):

@@ -11,6 +11,7 @@ from trialfleet_ledger.blocks import CellName
 from trialfleet_ledger.campaign_spec import KubernetesSpec, Primary, RetrySpec
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.base import (
     BoundedCount,
@@ -28,7 +29,6 @@ from trialfleet_ledger.records.base import (
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.treatments import distinct
-from trialfleet_ledger.trend import TrendPrimary
 
 
 class KubernetesPlan(KubernetesSpec):

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.monitoring import design_of, futility_of
-from trialfleet_analysis.statistics.comparisons import equivalence
-from trialfleet_analysis.statistics.estimates import Floats, Integers
-from trialfleet_analysis.statistics.sequential.simulated_looks import SimulatedStops, simulated_stops
 from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_designs.monitoring import design_of, futility_of
 from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
+from trialfleet_statistics.comparisons import equivalence
+from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.sequential.simulated_looks import SimulatedStops, simulated_stops
 
 QUICKSTART = Path(__file__).parents[2] / "tasks" / "quickstart"
 # Passed of so many trials under these campaigns' agent and turns, measured apart from the campaigns themselves.

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tests.support.random_campaigns import DrawnCampaign
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import percent
+from trialfleet_designs.document.figures import percent
 
 NUMBER = r"[+−-]?[\d.]+"
 SIZE = re.compile(

@@ -5,21 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trialfleet_analysis.analysis_plan.anytime import (
-    AnytimeCompanion,
-    AnytimeFinding,
-    anytime_companion,
-    anytime_finding,
-    at_any_look,
-)
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
-from trialfleet_analysis.analysis_plan.compared import ComparedTasks
-from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
-from trialfleet_analysis.analysis_plan.correction import Corrected, Family
-from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
-from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
-from trialfleet_analysis.analysis_plan.looked_robustness import LookedTest
-from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
     CostPerPass,
@@ -32,7 +17,6 @@ from trialfleet_analysis.analysis_plan.measures import (
     measured,
 )
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
-from trialfleet_analysis.analysis_plan.recount import recount_looks
 from trialfleet_analysis.analysis_plan.screens import Screened, TaskScreening, screened
 from trialfleet_analysis.analysis_plan.sensitivity import (
     DriftCheck,
@@ -53,9 +37,25 @@ from trialfleet_analysis.analysis_plan.timing import (
     times_to_pass,
     timing,
 )
-from trialfleet_analysis.analysis_plan.trend import TrendFinding, trend_finding
-from trialfleet_analysis.statistics.repeats import RepeatsInterval, pass_at_k, pass_hat_k
+from trialfleet_designs.anytime.finding import (
+    AnytimeCompanion,
+    AnytimeFinding,
+    anytime_companion,
+    anytime_finding,
+    at_any_look,
+)
+from trialfleet_designs.comparison.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
+from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.contrast import Contrast, all_contrasts, sides
+from trialfleet_designs.comparison.correction import Corrected, Family
+from trialfleet_designs.halving.finding import HalvingFinding, halving_finding
+from trialfleet_designs.looks.contrasts import allowing_for_looks
+from trialfleet_designs.looks.finding import LooksFinding, looks_finding
+from trialfleet_designs.looks.robustness import LookedTest
+from trialfleet_designs.recount import recount_looks
+from trialfleet_designs.trend.finding import TrendFinding, trend_finding
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_statistics.repeats import RepeatsInterval, pass_at_k, pass_hat_k
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from scipy import optimize, special
 
-from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme, rates
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.analysis_plan.looks import decided_counts
-from trialfleet_analysis.monitoring import design_of
-from trialfleet_analysis.statistics.comparisons import EquivalenceTest, equivalence, paired_t_on_tasks
-from trialfleet_analysis.statistics.estimates import Estimand, Interval, rejects
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen, stratified_score_z
-from trialfleet_analysis.statistics.sequential import SequentialDesign, normal_bounds
+from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme, rates
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.looks.finding import decided_counts
+from trialfleet_designs.monitoring import design_of
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import revised_reps
+from trialfleet_ledger.designs.looks import revised_reps
+from trialfleet_statistics.comparisons import EquivalenceTest, equivalence, paired_t_on_tasks
+from trialfleet_statistics.estimates import Estimand, Interval, rejects
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen, stratified_score_z
+from trialfleet_statistics.sequential import SequentialDesign, normal_bounds
 
 LEAST_ALPHA = 1e-9  # of a bound
 NOT_YET = "no declared look has been taken yet"

@@ -8,17 +8,17 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
 from trialfleet_analysis.analysis_plan.cutoff import FACTOR, side_of
 from trialfleet_analysis.ledger import Frame
-from trialfleet_analysis.statistics.estimates import Floats, Integers
-from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
+from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, truths
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, TaskRow
+from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
+from trialfleet_statistics.estimates import Bools, Floats, Integers
 
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
 

@@ -10,7 +10,8 @@ from typing import Literal, cast
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import (
+from trialfleet_analysis.analysis_plan.measures import BUDGET
+from trialfleet_designs.comparison.columns import (
     CellCounts,
     Columns,
     FourCounts,
@@ -19,22 +20,21 @@ from trialfleet_analysis.analysis_plan.columns import (
     per_cell,
     rates,
 )
-from trialfleet_analysis.analysis_plan.compared import compare_tasks
-from trialfleet_analysis.analysis_plan.contrast import Contrast, pair_tasks, plain_test, side
-from trialfleet_analysis.analysis_plan.looked_robustness import (
+from trialfleet_designs.comparison.compared import compare_tasks
+from trialfleet_designs.comparison.contrast import Contrast, pair_tasks, plain_test, side
+from trialfleet_designs.looks.robustness import (
     GOES_ON,
     LookedTest,
     count_first_runs,
     count_stages,
 )
-from trialfleet_analysis.analysis_plan.measures import BUDGET
-from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
-from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
-from trialfleet_analysis.statistics.estimates import Estimand, Integers, Interval, Test
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
-from trialfleet_analysis.statistics.missing import FourCounts as Arms
-from trialfleet_analysis.statistics.missing import loss_by_condition
-from trialfleet_analysis.statistics.missing.scenarios import (
+from trialfleet_statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
+from trialfleet_statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
+from trialfleet_statistics.estimates import Bools, Estimand, Integers, Interval, Test
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen
+from trialfleet_statistics.missing import FourCounts as Arms
+from trialfleet_statistics.missing import loss_by_condition
+from trialfleet_statistics.missing.scenarios import (
     FEW_CHOICES,
     SixCounts,
     assumed,
@@ -42,7 +42,6 @@ from trialfleet_analysis.statistics.missing.scenarios import (
     judged,
     tipping,
 )
-from trialfleet_analysis.tables.columns import Bools
 
 ScenarioName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
 

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding
-from trialfleet_analysis.analysis_plan.columns import FourCounts, counted, trials_run
-from trialfleet_analysis.analysis_plan.contrast import pair_tasks
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.cells import cell_counts
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_designs.anytime.finding import AnytimeFinding, anytime_finding
+from trialfleet_designs.comparison.columns import FourCounts, counted, trials_run
+from trialfleet_designs.comparison.contrast import pair_tasks
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 

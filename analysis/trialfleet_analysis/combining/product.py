@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
 from trialfleet_analysis.combining.combine import common_name, in_several
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
-from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.statistics.estimates import Interval, rejects
-from trialfleet_analysis.statistics.sequential import anytime_p
+from trialfleet_designs.anytime.finding import AnytimeFinding
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_ledger.designs.looks import Verdict
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import Verdict
+from trialfleet_statistics.estimates import Interval, rejects
+from trialfleet_statistics.sequential import anytime_p
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from trialfleet_analysis.combining.product import EvidenceProduct, MultipliedCampaign
 from trialfleet_analysis.combining.sections import methods_section, record_section
-from trialfleet_analysis.report.figures import bare_p, evidence, p_value
 from trialfleet_analysis.report.findings.looks import DECISIONS
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.figures import bare_p, evidence, p_value
+from trialfleet_designs.document.tables import (
     ReportSection,
     difference,
     difference_limits,

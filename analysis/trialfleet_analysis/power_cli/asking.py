@@ -37,10 +37,10 @@ from trialfleet_analysis.power_cli.sources import (
     read_subject,
 )
 from trialfleet_analysis.power_cli.trend import TrendPlan, trend_rows
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.power import TestName
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import TestName
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | TrendPlan
 

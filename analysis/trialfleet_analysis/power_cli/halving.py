@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.halving import TREATMENTS, halving_block
+from trialfleet_ledger.designs.halving import TREATMENTS, halving_block
 
 
 @dataclass(frozen=True)

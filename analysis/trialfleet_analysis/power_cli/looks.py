@@ -11,9 +11,11 @@ from itertools import product
 import numpy as np
 from scipy import optimize, special, stats
 
-from trialfleet_analysis.monitoring import bets_of, design_of, futility_of
-from trialfleet_analysis.statistics.estimates import Floats, floats
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_designs.monitoring import bets_of, design_of, futility_of
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.looks import Reestimation, StopRule
+from trialfleet_statistics.estimates import Floats, floats
+from trialfleet_statistics.sequential import (
     Futility,
     Revision,
     SequentialDesign,
@@ -22,8 +24,6 @@ from trialfleet_analysis.statistics.sequential import (
     planned_stake,
     sequential_power,
 )
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import Reestimation, StopRule
 
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the effect
 MOST_INFLATION = 1.5

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 from trialfleet_analysis.power_cli.halving import HalvingPlan
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
-from trialfleet_analysis.statistics.estimates import Estimand
-from trialfleet_analysis.statistics.power import (
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.power import (
     CampaignEffect,
     Design,
     Population,

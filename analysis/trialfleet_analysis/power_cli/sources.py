@@ -12,15 +12,15 @@ import pyarrow as pa
 from trialfleet_analysis.ledger import Frame, read_frame
 from trialfleet_analysis.power_cli.plans import Assumption, Assumptions, DeclaredDesign
 from trialfleet_analysis.source import find_source
-from trialfleet_analysis.statistics.comparisons import heterogeneity, variance_components
-from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.tables.columns import among, codes, known, numbers, some, truths
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.comparisons import heterogeneity, variance_components
+from trialfleet_statistics.estimates import Interval
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 

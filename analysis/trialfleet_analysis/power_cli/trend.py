@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from trialfleet_analysis.power_cli.looks import shifted
 from trialfleet_analysis.power_cli.plans import Effort
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.power import dosed_rates, trend_power
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_ledger.designs.trend import TrendPrimary
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import dosed_rates, trend_power
 
 USUAL = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)  # effects, where none is declared
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the declared one

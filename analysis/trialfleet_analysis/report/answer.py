@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.rates import ConditionResult
-from trialfleet_analysis.report.campaign_report import Outcome, Report
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.causes import forged_sentences
 from trialfleet_analysis.report.cost_sentence import spent, trials_taken
 from trialfleet_analysis.report.crashes import crash_sentences, find_halted_sides
@@ -19,7 +17,11 @@ from trialfleet_analysis.report.declared_result import (
     missing_runs,
     outcome_of,
 )
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.halving_answer import halving_answer
+from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_designs.anytime.finding import AnytimeFinding
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.figures import (
     level,
     limits,
     p_value,
@@ -29,9 +31,8 @@ from trialfleet_analysis.report.figures import (
     quantity,
     unsigned_points,
 )
-from trialfleet_analysis.report.halving_answer import halving_answer
-from trialfleet_analysis.report.trend_answer import name_thin_tasks, trend_answer
-from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_designs.looks.finding import LooksFinding
+from trialfleet_designs.trend.answer import name_thin_tasks, trend_answer
 from trialfleet_ledger.plurals import plural
 
 EXTENDED = "its p is not valid: reps were added after results were seen"

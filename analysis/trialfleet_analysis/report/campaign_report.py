@@ -10,7 +10,6 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from trialfleet_analysis.analysis_plan.analyse import Analysis
-from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.analysis_plan.screens import TaskScreening
 from trialfleet_analysis.losses import LossCount, LossMessage, LossRate, OperatorStops
@@ -29,8 +28,8 @@ from trialfleet_analysis.process import (
 )
 from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
 from trialfleet_analysis.tables.rows import TaskRow
-
-Outcome = Literal["more", "less", "conflict", "not_shown", "not_possible", "undefined"]
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.analysis_plan.columns import TrialsTaken
-from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.measures import CostPerPass, MeasureContrast
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import level, quantity, times
+from trialfleet_designs.comparison.columns import TrialsTaken
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.document.figures import level, quantity, times
 from trialfleet_ledger.metric_table import Unit
 from trialfleet_ledger.plurals import plural
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.process import CrashCount
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import p_value
-from trialfleet_analysis.statistics.missing.by_condition import loss_by_condition
+from trialfleet_designs.document.figures import p_value
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.missing.by_condition import loss_by_condition
 
 _ALPHA = 0.05
 

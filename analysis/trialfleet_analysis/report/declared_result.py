@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeCompanion, AnytimeFinding
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable, PlannedPower
 from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
-from trialfleet_analysis.report.campaign_report import Outcome, Report
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.crashes import find_halted_sides
-from trialfleet_analysis.report.trend_answer import trend_outcome
-from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
+from trialfleet_designs.anytime.finding import AnytimeCompanion, AnytimeFinding
+from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.looks.finding import LooksFinding
+from trialfleet_designs.trend.answer import trend_outcome
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Estimand, cannot_reject, rejects
 
 ENOUGH = 3  # informative tasks from which on a number over tasks is shown without their number
 

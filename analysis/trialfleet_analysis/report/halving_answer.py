@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.analysis_plan.halving import HalvingFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.cost_sentence import trials_taken
-from trialfleet_analysis.report.figures import p_value, percent
-from trialfleet_analysis.statistics.estimates import rejects
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.document.figures import p_value, percent
+from trialfleet_designs.halving.finding import HalvingFinding
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import rejects
 
 
 def halving_answer(report: Report, found: HalvingFinding) -> Iterator[str]:

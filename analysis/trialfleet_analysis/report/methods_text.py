@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import ESTIMANDS
-from trialfleet_ledger.looks import StopRule
+from trialfleet_designs.document.figures import ESTIMANDS
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.plurals import plural
 
 TITLE = "For the methods section"

@@ -13,7 +13,7 @@ from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
-from trialfleet_ledger.halving import halving_block
+from trialfleet_ledger.designs.halving import halving_block
 from trialfleet_ledger.plan import Plan, PlannedAgent
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
-from trialfleet_analysis.analysis_plan.contrast import OnTheseTasks
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.power_summary import Detectable
 from trialfleet_analysis.report.campaign_report import Report, SummaryEntry, SummaryRow
 from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result, missing_runs
-from trialfleet_analysis.report.figures import (
+from trialfleet_designs.anytime.finding import AnytimeFinding
+from trialfleet_designs.comparison.contrast import OnTheseTasks
+from trialfleet_designs.document.figures import (
     DEMONSTRATED,
     NOTHING,
     bare_p,
@@ -22,6 +21,7 @@ from trialfleet_analysis.report.figures import (
     points,
     unsigned_points,
 )
+from trialfleet_designs.looks.finding import LooksFinding
 from trialfleet_ledger.plurals import plural
 
 LIMITS = {

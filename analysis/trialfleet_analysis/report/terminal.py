@@ -8,12 +8,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.losses import LossCount
 from trialfleet_analysis.rates import CellResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.findings.effort import core_seconds
+from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_designs.document.figures import (
     NOTHING,
     bare_p,
     bare_points,
@@ -22,9 +24,7 @@ from trialfleet_analysis.report.figures import (
     point_limits,
     short_limits,
 )
-from trialfleet_analysis.report.findings.effort import core_seconds
-from trialfleet_analysis.report.findings.record import declared_contrast
-from trialfleet_analysis.report.findings.tables import Value
+from trialfleet_designs.document.tables import Value
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTheseTasks
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.causes import cause_cautions, code_cautions
 from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
-from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
-from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.looks import PEEKING
+from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
+from trialfleet_designs.document.figures import ESTIMANDS, bare_p, p_value, percent
+from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stored_journal import explain_absence
+from trialfleet_statistics.estimates import Interval, cannot_reject
 
 SUSPICIOUS = (
     0.01  # p of a diagnostic below which the reader is warned: with five checks, one in twenty clean campaigns

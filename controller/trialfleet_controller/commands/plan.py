@@ -11,8 +11,8 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.designs.halving import halving_block
 from trialfleet_ledger.display_text import printable_json
-from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.prices import largest_request

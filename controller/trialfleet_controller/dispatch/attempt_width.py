@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from trialfleet_controller.backends.local.capacity import UNBOUNDED, MachineSize
 from trialfleet_controller.backends.protocol import LIVE_PODS
-from trialfleet_ledger.halving import halving_block
-from trialfleet_ledger.looks import StopRule
+from trialfleet_ledger.designs.halving import halving_block
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.quantities import MEBIBYTE, size_text

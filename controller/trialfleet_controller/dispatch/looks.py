@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 
 from trialfleet_controller.dispatch.crash_watch import CrashWatch
 from trialfleet_controller.dispatch.journal_check import read_unchanged
@@ -19,10 +18,8 @@ from trialfleet_ledger.amendments import planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import HalvingResult, halved, halving_block
-from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import (
+from trialfleet_ledger.designs.halving import HalvingResult, halved, halving_block
+from trialfleet_ledger.designs.looks import (
     AnytimeResult,
     AnytimeRule,
     Decision,
@@ -37,6 +34,7 @@ from trialfleet_ledger.looks import (
     saturated,
     stopped,
 )
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Halt
@@ -45,23 +43,6 @@ from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 from trialfleet_ledger.stored_journal import stand_in_outcome
 from trialfleet_ledger.trial_order import Planned
-
-LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult | AnytimeResult]
-
-
-def look_test() -> LookTest:
-    """The test that decides at looks. Raises `OperatorError` when its package is not installed."""
-    for point in metadata.entry_points(group="trialfleet.looks", name="look_result"):
-        try:
-            found: LookTest = point.load()
-        except ImportError:
-            break
-        return found
-    raise OperatorError(
-        "looks are decided by an exact test that is not installed here",
-        where="primary: stop",
-        hint="pip install 'trialfleet[analysis]', in the controller's image too; or remove stop from the campaign",
-    )
 
 
 @dataclass(frozen=True)
@@ -107,7 +88,9 @@ class Looks:
         self._rule: StopRule | None = None
         if primary is not None and primary.decides:
             self._anytime, self._primary = primary.anytime is not None, primary
-            self._test = None if primary.halve else look_test()
+            from trialfleet_designs.monitoring import look_result  # numpy and scipy: of campaigns that need them
+
+            self._test = None if primary.halve else look_result
             self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
         if self._changes_plan:
             self.news = LookNews(planned=PlannedReps(self._reps))

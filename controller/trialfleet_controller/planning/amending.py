@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from trialfleet_controller.dispatch.journal_check import check_ledger
+from trialfleet_ledger.designs.halving import halving_block
+from trialfleet_ledger.designs.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment

@@ -25,10 +25,10 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_cost, ends_at, in_force, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.compared_tasks import select_compared
+from trialfleet_ledger.designs.halving import halving_block
+from trialfleet_ledger.designs.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt

@@ -13,17 +13,17 @@ from tests.support.ledgers import Fate
 from tests.support.random_campaigns import report_of
 from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import analyse
-from trialfleet_analysis.analysis_plan.compared import compare_tasks
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.trend import stratified_trend
+from trialfleet_designs.comparison.compared import compare_tasks
+from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import Decision, StageCounts, StopRule
+from trialfleet_ledger.designs.looks import Decision, StageCounts, StopRule
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.trend import stratified_trend
 
 NAN = float("nan")
 NAMES = ("intent_layer", "none", "placebo")

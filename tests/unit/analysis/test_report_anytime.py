@@ -12,19 +12,19 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.statistics.sequential import Bets, Pairs, confidence_sequence
+from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import AnytimeRule, Decision, StageCounts
+from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.sequential import Bets, Pairs, confidence_sequence
 
 TASKS = tuple(f"task-{i}" for i in range(7))
 CLEAR = {"none": 0.1, "intent_layer": 0.95}

@@ -15,14 +15,14 @@ from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.trend_answer import trend_answer
-from trialfleet_analysis.statistics.estimates import Estimand, Floats
+from trialfleet_designs.trend.answer import trend_answer
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import Condition, ConditionDoses, InlineDoses
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Estimand, Floats
 
 NOT_VALID = "its p is not valid: reps were added after results were seen"
 TASKS = tuple(f"task-{n}" for n in range(6))

@@ -17,17 +17,17 @@ from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.halving import halved
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import halved
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.comparisons import stratified_exact
 
 TASKS = tuple(f"task-{i}" for i in range(4))
 CONDITIONS = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")

@@ -11,17 +11,23 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report, to_json
-from trialfleet_analysis.report.figures import percent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
-from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_designs.document.figures import percent
+from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.looks import (
+    Decision,
+    FutilityRule,
+    Reestimation,
+    StageCounts,
+    StopRule,
+    revised_reps,
+)
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, FutilityRule, Reestimation, StageCounts, StopRule, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.directives import Amendment, Cancel, Halt
@@ -29,6 +35,7 @@ from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.comparisons import stratified_exact
 
 TASKS = tuple(f"task-{i}" for i in range(7))
 STOP = StopRule(looks=(2, 4, 6), futility="none")

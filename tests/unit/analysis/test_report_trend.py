@@ -21,12 +21,12 @@ from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_analysis.statistics.trend import stratified_trend
 from trialfleet_ledger.conditions import Condition, ConditionDoses, InlineDoses
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.trend import stratified_trend
 
 DOSED = ConditionDoses(inline=InlineDoses(source="nearest", max_tokens=(300, 700)))
 CONDITIONS = {"none": Condition(), **DOSED.named("preamble")}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, AnytimeLook
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import bare_p, decimals, evidence
-from trialfleet_analysis.report.findings.tables import ReportSection, TableColumn, number, section, table
+from trialfleet_designs.anytime.finding import AnytimeFinding, AnytimeLook
+from trialfleet_designs.document.figures import bare_p, decimals, evidence
+from trialfleet_designs.document.tables import ReportSection, TableColumn, number, section, table
 from trialfleet_ledger.plurals import plural
 
 SHOWN = 20  # rows of a campaign of many blocks

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.analysis_plan.halving import HalvingFinding
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import percent
-from trialfleet_analysis.report.findings.tables import ReportSection, number, section, table, text
+from trialfleet_designs.document.figures import percent
+from trialfleet_designs.document.tables import ReportSection, number, section, table, text
+from trialfleet_designs.halving.finding import HalvingFinding
 
 
 def halving(report: Report) -> ReportSection:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.analysis_plan.looks import LookFinding, LooksFinding
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, bare_p, decimals, percent, signed
 from trialfleet_analysis.report.findings.anytime import blocks_looked_at
-from trialfleet_analysis.report.findings.tables import Cell, ReportSection, number, section, table, text
-from trialfleet_ledger.looks import PEEKING
+from trialfleet_designs.document.figures import NOTHING, bare_p, decimals, percent, signed
+from trialfleet_designs.document.tables import Cell, ReportSection, number, section, table, text
+from trialfleet_designs.looks.finding import LookFinding, LooksFinding
+from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.plurals import plural
 
 DECISIONS = {

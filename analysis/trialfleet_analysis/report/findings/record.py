@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from trialfleet_analysis.report.campaign_report import ManifestLine, Report, SummaryEntry
-from trialfleet_analysis.report.figures import ESTIMANDS
-from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value, section, table, text
 from trialfleet_analysis.report.findings.trend import declared_trend
+from trialfleet_designs.document.figures import ESTIMANDS
+from trialfleet_designs.document.tables import ReportSection, ReportTable, Value, section, table, text
 
 OPEN = ("Campaign", "Agent")
 

@@ -15,7 +15,8 @@ from trialfleet_analysis.analysis_plan.sensitivity import (
 )
 from trialfleet_analysis.losses import UNASSIGNED, OperatorStops
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.summary import made_by
+from trialfleet_designs.document.figures import (
     ESTIMANDS,
     NOTHING,
     bare_p,
@@ -26,7 +27,7 @@ from trialfleet_analysis.report.figures import (
     quantity,
     unsigned_points,
 )
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.tables import (
     ReportSection,
     ReportTable,
     Value,
@@ -42,7 +43,6 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.report.summary import made_by
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stage_reached import Stage
 

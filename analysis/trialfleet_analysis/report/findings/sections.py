@@ -10,8 +10,8 @@ from trialfleet_analysis.report.findings.halving import halving
 from trialfleet_analysis.report.findings.looks import looks
 from trialfleet_analysis.report.findings.record import manifest, methods
 from trialfleet_analysis.report.findings.reliability import losses, order, power
-from trialfleet_analysis.report.findings.tables import ReportSection
 from trialfleet_analysis.report.findings.trend import trend
+from trialfleet_designs.document.tables import ReportSection
 
 PARTS = (
     trend,

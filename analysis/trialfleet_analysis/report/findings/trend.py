@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_analysis.analysis_plan.trend import TrendDose, TrendFinding, TrendLossName
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, bare_p, bare_points, decimals, limits, percent
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.figures import NOTHING, bare_p, bare_points, decimals, limits, percent
+from trialfleet_designs.document.tables import (
     ReportSection,
     ReportTable,
     Value,
@@ -18,8 +17,9 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.report.trend_answer import times_of_odds
-from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_designs.trend.answer import times_of_odds
+from trialfleet_designs.trend.finding import TrendDose, TrendFinding, TrendLossName
+from trialfleet_statistics.estimates import Interval
 
 
 def declared_trend(report: Report) -> ReportTable | None:

@@ -6,11 +6,11 @@ import math
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
-from trialfleet_analysis.analysis_plan.looks import LookFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.html.markup import Node, h
 from trialfleet_analysis.report.html.plots import svg
+from trialfleet_designs.anytime.finding import AnytimeFinding
+from trialfleet_designs.looks.finding import LookFinding
 from trialfleet_ledger.plurals import plural
 
 HEIGHT, MARGIN = 170, 20  # pixels

@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
-from trialfleet_analysis.report.findings.tables import ReportSection
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.conditions import conditions, heat, trials
 from trialfleet_analysis.report.html.forests import contrasts, designs, scenarios, strip, tasks, timing
@@ -18,6 +17,7 @@ from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, f
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
+from trialfleet_designs.document.tables import ReportSection
 from trialfleet_ledger.plurals import plural
 
 
