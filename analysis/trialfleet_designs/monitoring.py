@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import (
     AnytimeResult,
     AnytimeRule,

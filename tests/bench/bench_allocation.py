@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.power_cli.looks import control_rates, shifted
+from trialfleet_designs.power.stops import control_rates, shifted
 from trialfleet_statistics.estimates import Floats, Integers
 from trialfleet_statistics.sequential import (
     SequentialDesign,

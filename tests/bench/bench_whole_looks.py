@@ -20,7 +20,7 @@ from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.shards import Lease, of_shard
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals
 from trialfleet_designs.monitoring import design_of, futility_of
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan

@@ -20,7 +20,7 @@ from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
 from trialfleet_designs.monitoring import look_result
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import (
     AnytimeResult,
     AnytimeRule,

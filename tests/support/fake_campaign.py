@@ -21,7 +21,7 @@ from trialfleet_controller.dispatch.operator_signals import interruptible
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_ledger.amendments import most_reps, planned_reps
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import AnytimeRule, Reestimation, StopRule
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan

@@ -18,8 +18,8 @@ import zstandard
 
 from tests.support import ledgers as made
 from trialfleet_ledger.bundle import capped
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.live_output import inflated
 from trialfleet_ledger.records.attempt import Patch

@@ -18,7 +18,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_designs.comparison.columns import Columns, Scheme, counted, per_cell, trials_run
 from trialfleet_designs.monitoring import look_result
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_statistics.estimates import Floats
@@ -61,7 +61,7 @@ def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random
     if kind == "trend":
         doses = tuple(sorted(draw.sample(range(9), len(names))))
         bare = scheme(tasks, names, reps=reps, declared=False)
-        return replace(bare, trend=TrendPrimary(trend=tuple(names), doses=doses))
+        return replace(bare, in_place=TrendPrimary(trend=tuple(names), doses=doses))
     stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
     primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop)
     return scheme(tasks, names, reps=reps, primary=primary)

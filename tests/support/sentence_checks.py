@@ -20,7 +20,7 @@ SIZE = re.compile(
 def contradictions(found: DrawnCampaign) -> list[str]:
     """Each with the sentences; empty: none."""
     report = found.report
-    every = [*_trend(report)] if report.analysis.trend is not None else [*_contrast(report)]
+    every = [*_trend(report)] if report.analysis.design == "trend" else [*_contrast(report)]
     every += [*_counts(found)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
 
@@ -66,7 +66,7 @@ def _interval(report: Report, difference: float, low: float, high: float) -> Ite
 
 
 def _trend(report: Report) -> Iterator[str]:
-    trend = report.analysis.trend
+    trend = report.analysis.found
     assert trend is not None
     text, shown = " ".join(report.answer), {one.condition: one.these_tasks.estimate for one in report.conditions}
     printed = re.findall(rf"({NUMBER})% \((\w+)\)", text)

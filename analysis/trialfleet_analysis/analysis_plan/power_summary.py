@@ -13,7 +13,7 @@ from scipy import optimize, special
 from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme
 from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.monitoring import design_of, drop_block_of, futility_of
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import revised_reps
 from trialfleet_statistics.comparisons import variance_components
 from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, cannot_reject

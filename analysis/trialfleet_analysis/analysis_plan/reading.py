@@ -38,8 +38,7 @@ def scheme_of(
     can, an edited plan may.
     """
     plan = frame.plan
-    contrast, trend = plan.primary, plan.trend
-    for side in (contrast.treatment, contrast.control) if contrast else trend.trend if trend else ():
+    for side in plan.declared.sides.values() if plan.declared else ():
         if side not in frame.conditions:
             raise OperatorError(
                 f"primary: {side!r} is not among the conditions",
@@ -68,7 +67,7 @@ def scheme_of(
         cap_usd=plan.limits.cost_usd,
         planned_reps=plan.reps,
         decisions=frame.decisions,
-        trend=plan.trend,
+        in_place=None if plan.primary is not None else plan.declared,
     )
 
 

@@ -22,12 +22,7 @@ from trialfleet_designs.comparison.columns import (
 )
 from trialfleet_designs.comparison.compared import compare_tasks
 from trialfleet_designs.comparison.contrast import Contrast, pair_tasks, plain_test, side
-from trialfleet_designs.looks.robustness import (
-    GOES_ON,
-    LookedTest,
-    count_first_runs,
-    count_stages,
-)
+from trialfleet_designs.comparison.judge import GOES_ON, RunJudge
 from trialfleet_statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
 from trialfleet_statistics.estimates import Bools, Estimand, Integers, Interval, Test
@@ -120,14 +115,14 @@ class _Judge:
 
 
 def robust(
-    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, looked: LookedTest | None = None
+    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, judge: RunJudge | None = None
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
     Over all primary tasks, also those that the contrast leaves out since losses left them too few trials: they
     enter as far as an assumption gives them trials. A retry that measured does not undo the loss before it: longer
     runs are lost more often, and failures run longer. So the four assumptions are made on first agent-started
-    attempts, and must decide as the measured trials do. With looks, `looked` takes them again on these tasks,
+    attempts, and must decide as the measured trials do. With looks, `judge` takes them again on these tasks,
     under each assumption.
     """
     a, b = scheme.pair(contrast)
@@ -142,7 +137,7 @@ def robust(
     six = (*arms[0], *arms[1])
     forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
     return (
-        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looked, forged),
+        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, judge, forged),
         _finding(contrast, "tasks_like_these", _fixed(_paired, scheme, six), Arms(*as_measured), six, forged),
     )
 
@@ -153,16 +148,16 @@ def _on_these(
     six: SixCounts,
     scheme: Scheme,
     columns: Columns,
-    looked: LookedTest | None,
+    judge: RunJudge | None,
     forged: int,
 ) -> Iterator[RobustnessFinding]:
     """Nothing before the first look."""
-    if looked is None:
+    if judge is None:
         yield _finding(contrast, "these_tasks", _fixed(exact, scheme, six), measured, six, forged)
     elif scheme.decisions:
-        judge = _Judge(looked, looked.decide, looked.by_task, looked.choices)
-        seen = count_stages(scheme.decisions, scheme)
-        yield _finding(contrast, "these_tasks", judge, seen, count_first_runs(contrast, scheme, columns), forged)
+        own = _Judge(judge, judge.decide, judge.by_task, judge.choices)
+        first = judge.count_first(contrast, scheme, columns)
+        yield _finding(contrast, "these_tasks", own, judge.count_measured(scheme), first, forged)
 
 
 def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], scheme: Scheme, six: SixCounts) -> _Judge:

@@ -15,11 +15,8 @@ _ALPHA = 0.05
 
 
 def find_halted_sides(report: Report) -> list[str]:
-    """Conditions of the declared contrast, or doses of the declared trend, that are halted."""
-    contrast, trend = report.headline, report.analysis.trend
-    sides = [] if contrast is None else [contrast.treatment, contrast.control]
-    sides += [] if trend is None else [one.condition for one in trend.doses]
-    return [name for name in sides if name in report.halted_conditions]
+    """Conditions that the declared test compares and that are halted."""
+    return [name for name in report.analysis.sides if name in report.halted_conditions]
 
 
 def crash_sentences(report: Report) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def _contrasts(report: Report) -> Iterator[RenderableType]:
     found = report.analysis.contrasts
     controls = {one.control for one in found}
     against = f" with {one_line(found[0].control)}" if len(controls) == 1 else ""
-    valid = ": only p on these tasks allow for looks" if report.analysis.looks or report.analysis.anytime else ""
+    valid = ": only p on these tasks allow for looks" if report.design.allows_for_looks else ""
     monitored = (valid or ": no p is valid yet") if report.analysis.monitored else ""
     yield _title(f"contrasts{against}, in points{monitored}")
     table = _table("treatment" if against else "contrast")

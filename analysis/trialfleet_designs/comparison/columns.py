@@ -10,10 +10,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from trialfleet_designs.comparison.compared import ComparedTasks, compare_tasks
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.designs.looks import Decision, halving_of
-from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_statistics.estimates import Bools, Floats, Integers
 
@@ -42,7 +42,8 @@ class Scheme:
     """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
     (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
     most that one run of the agent may cost; None: no limit. `planned_reps`: before any amendment; `decisions`: of
-    declared looks. `declared`: with the alpha of a single test. `trend`: declared in place of a contrast."""
+    declared looks. `declared`: the contrast, with the alpha of a single test. `in_place`: what is declared
+    in place of a contrast."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -57,7 +58,7 @@ class Scheme:
     cap_usd: float | None = None
     planned_reps: int = 0
     decisions: tuple[Decision, ...] = ()
-    trend: TrendPrimary | None = None
+    in_place: Declaration | None = None
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -67,14 +68,24 @@ class Scheme:
 
     @property
     def alpha(self) -> float:
-        primary = self.declared or self.trend
-        return primary.alpha if primary else 0.05
+        return 0.05 if self.declaration is None else self.declaration.test_alpha
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """The one declared result."""
+        return self.declared or self.in_place
+
+    @property
+    def reference(self) -> str | None:
+        """The condition that every other is compared with, where no contrast is declared."""
+        return None if self.in_place is None else self.in_place.reference
 
     @property
     def keeps_thin(self) -> bool:
         """Whether tasks of few valid trials stay: which tasks a campaign's looks are made of is decided by
         stage."""
-        return self.declared is not None and self.declared.stop is not None
+        schedule = self.declared and self.declared.schedule
+        return schedule is not None and schedule.compares_by_stage
 
     def pair(self, contrast: Pair) -> tuple[int, int]:
         """Positions of the two conditions in `conditions`."""

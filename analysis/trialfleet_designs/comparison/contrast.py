@@ -342,8 +342,8 @@ def sides(scheme: Scheme, requested: Sequence[tuple[str, str]] = ()) -> tuple[Si
     condition that tells what only the fix knows is a ceiling, and none of the others; one that the halving has
     left out is in no contrast. `requested`: (treatment, control) from outside the plan, last."""
     declared = scheme.declared
-    if scheme.trend is not None:
-        lowest = scheme.trend.trend[0]
+    if scheme.reference is not None:
+        lowest = scheme.reference
         found = [Sides(name, lowest, "secondary") for name in _attainable(scheme) if name != lowest]
         found += [Sides(name, lowest, "ceiling") for name in _ceilings(scheme)]
     elif declared is None:
@@ -384,7 +384,7 @@ def all_contrasts(
     """
     found = [adapted(contrasted(one, scheme, columns, counts)) for one in wanted]
     others = "contrasts other than the primary" if scheme.declared else "all pairwise contrasts"
-    if scheme.trend:
+    if scheme.reference is not None:
         others = "contrasts with the lowest dose"
     families: list[Family] = []
     for estimand, slot in SLOTS.items():

@@ -11,8 +11,9 @@ import numpy as np
 
 from trialfleet_designs.comparison.columns import Columns, Scheme, counted, per_cell
 from trialfleet_designs.comparison.contrast import Contrast, side
+from trialfleet_designs.comparison.judge import GOES_ON
 from trialfleet_designs.monitoring import design_of, futility_of
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import Decision, dropped_tasks, revised_reps
 from trialfleet_statistics.estimates import Integers
 from trialfleet_statistics.missing import FourCounts as Arms
@@ -28,7 +29,6 @@ from trialfleet_statistics.sequential import (
 )
 
 _TRIALS = 6_000_000  # per arm, in all choices together
-GOES_ON = 2  # the last look that was taken decides nothing, and another would follow
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,12 @@ class LookedTest:
     def choices(self) -> int:
         """Of lost runs, as many as are tried one by one: about ten seconds of them."""
         return max(400, min(FEW_CHOICES, _TRIALS // (self.tasks * self.design.blocks)))
+
+    def count_measured(self, scheme: Scheme) -> Arms[Integers]:
+        return count_stages(scheme.decisions, scheme)
+
+    def count_first(self, contrast: Contrast, scheme: Scheme, columns: Columns) -> SixCounts:
+        return count_first_runs(contrast, scheme, columns)
 
     def _ends(self, look: SequentialLook) -> bool:
         rule = futility_of(self.primary)

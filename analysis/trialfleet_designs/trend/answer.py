@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import decimals, level, p_value, percent
+from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.trend.finding import TrendFinding
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Interval, cannot_reject, rejects
 
 MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
-
-
-NAMED = 8  # tasks that a sentence names
-
-
-def name_thin_tasks(thin: Sequence[str]) -> str:
-    """The tasks that a comparison leaves out, as a sentence without its end."""
-    more = f" and {len(thin) - NAMED:,} more" if len(thin) > NAMED else ""
-    return f"Left out, since losses left too few valid trials: {', '.join(thin[:NAMED])}{more}"
 
 
 def trend_outcome(found: TrendFinding) -> Outcome:

@@ -83,11 +83,7 @@ class TrendFinding:
 NO_TASK = "no task has a valid trial at every dose"
 
 
-def trend_finding(scheme: Scheme, columns: Columns, counts: CellCounts) -> TrendFinding | None:
-    """None where no trend is declared."""
-    declared = scheme.trend
-    if declared is None:
-        return None
+def trend_finding(declared: TrendPrimary, scheme: Scheme, columns: Columns, counts: CellCounts) -> TrendFinding:
     places = [scheme.conditions.index(name) for name in declared.trend]
     told = [n for n, place in enumerate(places) if counts.valid[:, place].any()]
     at, doses = [places[n] for n in told], [declared.doses[n] for n in told]

@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from statistics import NormalDist
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.designs.halving import HalvingResult
 from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.base import (
     BoundRecord,
     Count,
@@ -127,6 +128,31 @@ class StopRule(Frozen):
         each = (self._spent(block / of, alpha) for block, of in zip(blocks, planned, strict=True))
         return tuple(accumulate(each, max))
 
+    def _check_at_a_look(self, name: str, block: int, reps: int) -> None:
+        """Later blocks are held back at a look alone, so the plan changes there."""
+        before_the_end = self.blocks(reps)[:-1]
+        if block and block not in before_the_end:
+            raise FieldError(
+                f"primary: stop: {name}: {block} is not the block of a look before the last",
+                hint=f"write one of {', '.join(map(str, before_the_end))}, or remove {name.partition(':')[0]}"
+                if before_the_end
+                else f"remove {name.partition(':')[0]}: the only look is the campaign's end",
+            )
+
+    def check_changes(self, reps: int) -> None:
+        """Raises `FieldError` for a change of the plan that is at no look, or that a campaign of so many reps
+        cannot have."""
+        self._check_at_a_look("drop_saturated", self.drop_saturated, reps)
+        asked = self.reestimate
+        if asked is None:
+            return
+        self._check_at_a_look("reestimate: after", asked.after, reps)
+        if asked.cap < reps:
+            raise FieldError(
+                f"primary: stop: reestimate: cap: {asked.cap} is below the campaign's {plural(reps, 'rep')}",
+                hint=f"write {reps} or more: the most reps that the campaign may get",
+            )
+
     def _spent(self, time: float, alpha: float) -> float:
         if time == 1 or self.spending == "power_2":
             return alpha * time * time
@@ -223,6 +249,9 @@ class AnytimeResult(Frozen):
     verdict: Literal["continue", "benefit", "harm"]
 
 
+DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult
+
+
 class Decision(BoundRecord):
     """`decisions/<k>.json`. `blocks`: complete ones at this look, or at the halving; `stage`: what they added
     since the look before, without the `halted` tasks; `dropped`: saturated tasks, left out of all later blocks;
@@ -238,7 +267,7 @@ class Decision(BoundRecord):
     dropped: tuple[Name, ...] = ()
     outcomes: Sha256
     amendments: Count
-    result: LookResult | AnytimeResult | HalvingResult
+    result: DecisionResult
     obeyed: bool = True
 
     @property

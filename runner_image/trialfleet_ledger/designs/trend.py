@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from trialfleet_ledger.designs.declaration import Declaration, Place
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.plurals import plural
-from trialfleet_ledger.records.base import Count, Frozen, Name
+from trialfleet_ledger.records.base import Count, Name
 
 FEWEST, MOST_STEPS = 3, 1000
 
@@ -32,10 +33,12 @@ NO_SIDE = "a trend names all of its conditions, from the lowest dose to the high
 _KEEP_ONE = "keep trend and doses, or treatment and control"
 
 
-class TrendPrimary(Frozen):
+class TrendPrimary(Declaration):
     """`primary: {trend: […], doses: […]}`. `trend`: conditions, from the lowest dose to the highest; `doses`: of
     each, a whole number; only their distances count. `effect`: the difference of pass rates between the highest
     and the lowest dose that the campaign was planned to see. What belongs to a contrast is refused."""
+
+    field: ClassVar[str] = "trend"
 
     trend: Annotated[tuple[Name, ...], Field(min_length=FEWEST)]
     doses: tuple[Count, ...]
@@ -76,6 +79,34 @@ class TrendPrimary(Frozen):
                 hint="round the doses, such as [300, 700, 1500], or declare their ranks: doses: [0, 1, 2]",
             )
         return self
+
+    @property
+    def design(self) -> str:
+        return "trend"
+
+    @property
+    def planned_effect(self) -> float | None:
+        return self.effect
+
+    @property
+    def test_alpha(self) -> float:
+        return self.alpha
+
+    @property
+    def sides(self) -> dict[Place, str]:
+        return {("trend", number): name for number, name in enumerate(self.trend)}
+
+    @property
+    def reference(self) -> str:
+        return self.trend[0]
+
+    def describe(self, reps: int) -> Iterator[tuple[str, str]]:
+        shown = ", ".join(f"{name} {dose:,}" for name, dose in zip(self.trend, self.doses, strict=True))
+        yield "primary trend", f"over the doses {shown}; these_tasks, α {self.alpha:g}"
+
+    def preview(self, reps: int) -> Iterator[tuple[str, str]]:
+        doses = ", ".join(f"{name} {dose}" for name, dose in zip(self.trend, self.doses, strict=True))
+        yield "primary", f"trend over the doses {doses}, α = {self.alpha:g}"
 
     @property
     def steps(self) -> tuple[int, ...]:

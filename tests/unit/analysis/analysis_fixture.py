@@ -38,7 +38,7 @@ from trialfleet_designs.comparison.contrast import (
     OnTheseTasks,
 )
 from trialfleet_designs.comparison.correction import AdjustedPValue, Family
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_statistics.comparisons import StratifiedTest
 from trialfleet_statistics.continuous import BootstrapInterval, PermutationTest, SignedRankInterval
 from trialfleet_statistics.estimates import Estimand, Interval, Test
@@ -116,6 +116,7 @@ def made_analysis(
     frozen = Primary(treatment=others[0], control=control, margin=0.1, effect=0.15) if primary else None
     return Analysis(
         declared=frozen,
+        sides=() if frozen is None else (frozen.treatment, frozen.control),
         monitored=False,
         compared=ComparedTasks(tuple(tasks)),
         contrasts=contrasts,

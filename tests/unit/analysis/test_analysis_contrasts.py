@@ -17,7 +17,7 @@ from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
 from trialfleet_designs.comparison.columns import Columns, Scheme, counted
 from trialfleet_designs.comparison.contrast import Contrast, Sides, all_contrasts, contrasted, sides
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_statistics.comparisons import stratified_exact
 
 Passed = NDArray[np.float64]

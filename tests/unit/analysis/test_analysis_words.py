@@ -17,9 +17,9 @@ from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import cautions
 from trialfleet_designs.comparison.composition import Arm, checked_contrasts, compose
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.crashed_agents import reason_to_halt
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.agent import AgentSpec

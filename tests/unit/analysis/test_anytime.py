@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from trialfleet_designs.monitoring import bets_of, look_result
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import AnytimeResult, AnytimeRule, Decision, StageCounts, StopRule
 from trialfleet_statistics.sequential import Bets, Pairs, at_all_looks, confidence_sequence
 

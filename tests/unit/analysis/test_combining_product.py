@@ -22,7 +22,7 @@ from trialfleet_analysis.combining.product import EvidenceProduct
 from trialfleet_analysis.combining.render import show, to_html, to_json, to_markdown
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_designs.monitoring import look_result
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_analysis.analysis_plan.margin import NOT_YET, looked_equivalence
+from trialfleet_designs.looks.margin import NOT_YET, looked_equivalence
 from trialfleet_statistics.comparisons import equivalence
 from trialfleet_statistics.sequential import SequentialDesign
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from trialfleet_analysis.power_cli.looks import control_rates, shifted
+from trialfleet_designs.power.stops import control_rates, shifted
 from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
 from trialfleet_statistics.sequential import Bets, Pairs
 from trialfleet_statistics.sequential.betting_power import betting_power, log_evidences

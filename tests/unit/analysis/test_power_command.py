@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.power_cli.command import power
-from trialfleet_analysis.power_cli.looks import shifted
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.power.stops import shifted
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict

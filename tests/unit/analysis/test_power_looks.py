@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from rich.text import Text
 
 from trialfleet_analysis.power_cli.command import power
-from trialfleet_analysis.power_cli.looks import Stopping, control_rates, looks_plan, shifted
 from trialfleet_analysis.power_cli.stops_text import looks
 from trialfleet_designs.monitoring import design_of, futility_of, look_result
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.power.stops import Stopping, control_rates, looks_plan, shifted
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import Decision, LookResult, Reestimation, StageCounts, StopRule
 from trialfleet_statistics.estimates import Floats, Integers
 from trialfleet_statistics.sequential import Revision, SequentialDesign

@@ -11,7 +11,7 @@ from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.measurements import Coverage, Delivery

@@ -14,7 +14,7 @@ from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_designs.comparison.contrast import agree
 from trialfleet_designs.document.tables import ReportTable
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_statistics.comparisons import stratified_exact
 from trialfleet_statistics.estimates import rejects
 from trialfleet_statistics.intervals import stratified_miettinen_nurminen

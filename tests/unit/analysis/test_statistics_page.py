@@ -14,7 +14,7 @@ import pytest
 from tests.bench import bench_comparisons, bench_coverage
 from tests.support import ledgers as made
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_statistics.multiplicity import Attainability
 

@@ -52,10 +52,6 @@ ROLES: dict[Role, str] = {
     "asked": "asked for after the fact",
 }
 MONITORED = " The campaign is not over: no p-value below is valid as it stands."
-LOOKED = (
-    " The p-values of contrasts on these tasks allow for the declared looks; those on tasks like these do not."
-)
-BET_ON = " The p-values and limits of contrasts on these tasks hold at any look; those on tasks like these do not."
 AGREES = {True: "yes", False: "no: the p decides", None: NOTHING}
 NAMED = 6  # dropped tests of a family that are named
 
@@ -88,9 +84,7 @@ def contrasts(report: Report) -> ReportSection:
 
 
 def _monitored(report: Report) -> str:
-    if report.analysis.anytime:
-        return BET_ON
-    return LOOKED if report.analysis.looks else MONITORED
+    return report.design.note_on_contrasts() or MONITORED
 
 
 def corrected(adjusted: AdjustedPValue | None) -> Value:

@@ -276,12 +276,6 @@ def _drift(found: Sequence[DriftCheck]) -> ReportTable:
     )
 
 
-BETTING = (
-    " All of this is for one test at a fixed end. On these tasks this campaign bets instead, which needs about "
-    "half as many reps again for the same power."
-)
-
-
 def power(report: Report) -> ReportSection:
     found = report.analysis.outlook
     return section(
@@ -289,7 +283,7 @@ def power(report: Report) -> ReportSection:
         "What this design detects, and what more trials would detect",
         f"Detectable: the least true difference that a design finds with {_goal(found)} power. {_based_on(found)}"
         " Power at the observed effect is never shown: it only repeats the p-value."
-        f"{BETTING if report.analysis.anytime else ''}",
+        f"{report.design.note_on_power()}",
         _detectable(found.detectable),
         _larger(found.more),
         _equal(found),

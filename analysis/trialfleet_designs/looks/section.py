@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.findings.anytime import blocks_looked_at
 from trialfleet_designs.document.figures import NOTHING, bare_p, decimals, percent, signed
 from trialfleet_designs.document.tables import Cell, ReportSection, number, section, table, text
 from trialfleet_designs.looks.finding import LookFinding, LooksFinding
@@ -19,13 +17,8 @@ DECISIONS = {
 }
 
 
-def looks(report: Report) -> ReportSection:
-    """No table where no looks are declared, or none was taken."""
-    if report.analysis.anytime is not None:
-        return blocks_looked_at(report, report.analysis.anytime)
-    found = report.analysis.looks
-    if found is None:
-        return section("looks", "Looks", "")
+def looks_section(found: LooksFinding) -> ReportSection:
+    """No table where none was taken."""
     planned = plural(len(found.planned), "look")
     at = ", ".join(map(str, found.planned))
     revised = "" if found.revised_from is None else ", spaced again once the reps were re-estimated"

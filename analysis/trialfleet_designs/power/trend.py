@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trialfleet_analysis.power_cli.looks import shifted
-from trialfleet_analysis.power_cli.plans import Effort
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.stops import shifted
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_statistics.estimates import Floats
 from trialfleet_statistics.power import dosed_rates, trend_power

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.document.figures import percent
 from trialfleet_designs.document.tables import ReportSection, number, section, table, text
 from trialfleet_designs.halving.finding import HalvingFinding
 
 
-def halving(report: Report) -> ReportSection:
-    """No table where no halving is declared, or it has not been done."""
-    found = report.analysis.halving
-    if found is None:
-        return section("halving", "Halving", "")
-    declared = report.analysis.declared
+def halving_section(found: HalvingFinding, control: str) -> ReportSection:
+    """No table where it has not been done."""
     return section(
         "halving",
         "Halving",
@@ -26,7 +21,7 @@ def halving(report: Report) -> ReportSection:
             number("Rate, mean of the tasks", lambda one: percent(one.rate)),
             text(
                 "Later blocks",
-                lambda one: _later(found, one.condition, declared.control if declared else ""),
+                lambda one: _later(found, one.condition, control),
             ),
         ),
     )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
-from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.anytime.finding import AnytimeFinding, AnytimeLook
 from trialfleet_designs.document.figures import bare_p, decimals, evidence
 from trialfleet_designs.document.tables import ReportSection, TableColumn, number, section, table
+from trialfleet_designs.protocol import Reported
 from trialfleet_ledger.plurals import plural
 
 SHOWN = 20  # rows of a campaign of many blocks
 
 
-def blocks_looked_at(report: Report, found: AnytimeFinding) -> ReportSection:
+def blocks_section(found: AnytimeFinding, reported: Reported) -> ReportSection:
     """Some blocks, the last one always."""
-    alpha = report.analysis.declared.alpha if report.analysis.declared else 0.05
+    alpha = reported.alpha
     every = max(1, math.ceil(len(found.taken) / SHOWN))
     return section(
         "looks",
@@ -25,7 +25,7 @@ def blocks_looked_at(report: Report, found: AnytimeFinding) -> ReportSection:
         f"alone passes favours either with probability ½. E is what a stake of 1 has become: {_bets(found)}. "
         f"Where there is no difference, E ever reaches {1 / alpha:g} in at most {100 * alpha:g}% of campaigns, so "
         "that looking at any time, stopping, and adding reps before the decision are all valid. "
-        f"{_left_out(report, found)}",
+        f"{_left_out(reported, found)}",
         table(
             "What the bets had won" + (f", every {plural(every, 'block')}" if every > 1 else ""),
             [*found.taken[every - 1 : -1 : every], *found.taken[-1:]],
@@ -50,7 +50,7 @@ def _bets(found: AnytimeFinding) -> str:
     return f"half of it bet {decimals(found.stake)} at a time, as the declared effect asks, half bets of all sizes"
 
 
-def _left_out(report: Report, found: AnytimeFinding) -> str:
+def _left_out(reported: Reported, found: AnytimeFinding) -> str:
     """What limits the guarantee, or is in no pair."""
     said = ["Effects that cancel over the tasks do not reject too often either."]
     if found.broken:
@@ -63,7 +63,7 @@ def _left_out(report: Report, found: AnytimeFinding) -> str:
         said.append(f"The last {plural(found.open_blocks, 'block')} will be settled together with later ones.")
     if gone := (*found.left, *found.halted):
         said.append(f"Not bet on any more, since they were halted or lost: {', '.join(gone)}.")
-    after = report.progress.after_decision
+    after = reported.after_decision
     if found.ended and after:
         said.append(f"{plural(after, 'trial')} of later blocks ended after the decision, and are in no pair.")
     return " ".join(said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.halving import TREATMENTS, halving_block
 
 

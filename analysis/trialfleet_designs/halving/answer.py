@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.cost_sentence import trials_taken
 from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.document.figures import p_value, percent
+from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.halving.finding import HalvingFinding
+from trialfleet_designs.protocol import Reported
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import rejects
 
 
-def halving_answer(report: Report, found: HalvingFinding) -> Iterator[str]:
+def halving_sentences(found: HalvingFinding, reported: Reported) -> Iterator[str]:
     """Nothing while the halving has not been done; no test while the campaign is not over."""
     if not found.left_out:
         return
-    chosen = next((one for one in report.analysis.contrasts if one.treatment == found.chosen), None)
-    if chosen is not None and not report.analysis.monitored:
+    chosen = next((one for one in reported.contrasts if one.treatment == found.chosen), None)
+    if chosen is not None and not reported.monitored:
         yield _chosen(chosen, found.each)
     rates = {one.condition: percent(one.rate) for one in found.counts}
     names = " and ".join(f"{name} ({rates[name]})" for name in found.left_out)
     yield (
         f"Halved as declared: {names} were left out after block {found.after} of {found.planned_blocks} and are "
         f"not tested; those left are tested at {found.each:g}, a quarter of {found.alpha:g}. "
-        f"{'So far this took' if report.analysis.monitored else 'This answer took'} "
+        f"{'So far this took' if reported.monitored else 'This answer took'} "
         f"{trials_taken(found.trials)}; four treatments to the end take "
         f"{plural(found.planned_trials, 'trial')}."
     )

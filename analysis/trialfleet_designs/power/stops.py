@@ -7,12 +7,13 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import TypedDict
 
 import numpy as np
 from scipy import optimize, special, stats
 
 from trialfleet_designs.monitoring import bets_of, design_of, futility_of
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import Reestimation, StopRule
 from trialfleet_statistics.estimates import Floats, floats
 from trialfleet_statistics.sequential import (
@@ -64,6 +65,13 @@ class LooksPlan:
     scenarios: tuple[LooksScenario, ...]
     inflation: float | None
     se: float
+
+
+class StopsPlan(TypedDict):
+    """What is declared of the two."""
+
+    looks: LooksPlan | None
+    bets: BetsPlan | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.document.figures import NOTHING, bare_p, bare_points, decimals, limits, percent
 from trialfleet_designs.document.tables import (
     ReportSection,
@@ -17,17 +16,15 @@ from trialfleet_designs.document.tables import (
     table,
     text,
 )
+from trialfleet_designs.protocol import Reported
 from trialfleet_designs.trend.answer import times_of_odds
 from trialfleet_designs.trend.finding import TrendDose, TrendFinding, TrendLossName
 from trialfleet_statistics.estimates import Interval
 
 
-def declared_trend(report: Report) -> ReportTable | None:
-    """The doses in one table; None where no trend was declared."""
-    found = report.analysis.trend
-    if found is None:
-        return None
-    intervals = {one.condition: one.these_tasks for one in report.conditions}
+def tabulate_doses(found: TrendFinding, reported: Reported) -> ReportTable:
+    """The doses in one table."""
+    intervals = reported.rates
     return table(
         "The declared trend",
         found.doses,
@@ -46,11 +43,7 @@ def _limits(of: Interval | None, one: TrendDose) -> Value:
     return or_reason(limits(of), of.reason)
 
 
-def trend(report: Report) -> ReportSection:
-    """No table where none is declared."""
-    found = report.analysis.trend
-    if found is None:
-        return section("trend", "Trend", "")
+def trend_section(found: TrendFinding) -> ReportSection:
     return section(
         "trend",
         "Trend",
