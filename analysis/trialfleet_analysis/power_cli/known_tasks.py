@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trialfleet_analysis.power_cli.halving import HalvingPlan
-from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan, shifted
-from trialfleet_analysis.power_cli.plans import DeclaredDesign, Effort
+from trialfleet_analysis.power_cli.plans import DeclaredDesign
 from trialfleet_analysis.power_cli.sources import EarlierCampaign
-from trialfleet_analysis.statistics.difficulty import TaskDifficulty, task_difficulty
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.power import CampaignEffect, SimulatedPower, stratified_power
-from trialfleet_analysis.statistics.power.allocation import Design, balance_reps, frontier, least_effect
-from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.stops import BetsPlan, LooksPlan, shifted
+from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import CampaignEffect, SimulatedPower, stratified_power
+from trialfleet_statistics.power.allocation import Design, balance_reps, frontier, least_effect
+from trialfleet_statistics.power.campaigns import EDGE, FACTORS, settled
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from trialfleet_analysis.power_cli.halving import HalvingPlan
-from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
-from trialfleet_analysis.statistics.estimates import Estimand
-from trialfleet_analysis.statistics.power import (
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.stops import BetsPlan, LooksPlan
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.power import (
     CampaignEffect,
     Design,
     Population,
@@ -150,16 +151,6 @@ class Assumptions:
     control: Assumption
     icc: Assumption
     sigma_int: Assumption
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How the plan is simulated. `power`: the goal."""
-
-    power: float
-    alpha: float
-    simulations: int
-    seed: int
 
 
 @dataclass(frozen=True)
