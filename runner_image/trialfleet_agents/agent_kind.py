@@ -1,11 +1,12 @@
 """One kind of agent as a value: what is known of it without importing its adapter.
 
-Named tuples, since every attempt imports them: making a dataclass takes five times as long.
+The tables are named tuples, since every attempt imports them: making a dataclass takes five times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from posixpath import basename
 from types import MappingProxyType
 from typing import NamedTuple
@@ -57,7 +58,8 @@ class SettingsRules(NamedTuple):
     in_files: tuple[str, ...] = ()
 
 
-class AgentKind(NamedTuple):
+@dataclass(frozen=True)
+class AgentKind:
     """`adapter`: module and class of an `Agent`, imported when a campaign asks for it. `tool_calls`: what
     `trialfleet agents check` needs to measure it; None: it cannot be measured. `side_models`: patterns of models
     that its program asks for small work (titles, summaries, search) in the pinned version. `provider`: of its
@@ -66,8 +68,8 @@ class AgentKind(NamedTuple):
 
     kind: str
     adapter: str
-    files: AgentFiles = AgentFiles()
-    rules: SettingsRules = SettingsRules()
+    files: AgentFiles = field(default_factory=AgentFiles)
+    rules: SettingsRules = field(default_factory=SettingsRules)
     tool_calls: ToolCalls | None = None
     side_models: tuple[str, ...] = ()
     provider: str = "anthropic"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -15,7 +16,8 @@ class Call(NamedTuple):
     namespace: str | None = None
 
 
-class ToolCalls(NamedTuple):
+@dataclass(frozen=True)
+class ToolCalls:
     """`model`: a name that the program accepts. `read` and `run` make the calls with which the model would read
     a file (a path of the workspace, which is at /workspace) and run a command. `ends`: what it calls when it is
     done; an agent without such a tool ends by itself."""

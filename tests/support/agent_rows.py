@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trialfleet_agents.agent_check.scripted_model import ModelRequest
@@ -140,7 +140,7 @@ ROWS = {
     "gemini": AgentRow(
         kind="gemini",
         program="gemini",
-        tools=list_tool_calls()["gemini"]._replace(model="gemini-3.1-pro-preview"),  # its effort is a level
+        tools=replace(list_tool_calls()["gemini"], model="gemini-3.1-pro-preview"),  # its effort is a level
         edit=lambda path, old, new: Call(
             "replace",
             {"file_path": f"/workspace/{path}", "instruction": "i", "old_string": old, "new_string": new},
