@@ -18,7 +18,7 @@ def effective_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Seque
 
 def most_reps(plan: Plan, reps: int) -> int:
     """`reps`, or as many as a look may still make of them."""
-    schedule = plan.declared and plan.declared.schedule
+    schedule = plan.schedule
     return reps if schedule is None else schedule.most_reps(reps)
 
 

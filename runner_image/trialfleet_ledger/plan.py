@@ -14,6 +14,7 @@ from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.designs.registry import AnyDeclaration
+from trialfleet_ledger.designs.schedules import LookSchedule
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.base import (
@@ -127,6 +128,11 @@ class Plan(Record):
     def declared(self) -> Declaration | None:
         """The one declared result: a contrast, a trend, or what another package has registered."""
         return self.primary or self.trend or self.registered
+
+    @property
+    def schedule(self) -> LookSchedule | None:
+        """When the campaign is looked at; None: nothing is decided while it runs."""
+        return None if self.declared is None else self.declared.schedule
 
     @property
     def agent_specs(self) -> tuple[AgentSpec, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Discriminator, GetCoreSchemaHandler, Tag
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 
 class RegisteredUnion:
@@ -17,8 +17,5 @@ class RegisteredUnion:
         self.models, self._tell = models, tell
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        branches: Any = None
-        for tag, model in self.models().items():
-            branch = Annotated[model, Tag(tag)]
-            branches = branch if branches is None else branches | branch
-        return handler.generate_schema(Annotated[branches, Discriminator(self._tell)])
+        branches = {tag: handler.generate_schema(model) for tag, model in self.models().items()}
+        return core_schema.tagged_union_schema(branches, self._tell)

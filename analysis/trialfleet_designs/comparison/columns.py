@@ -84,7 +84,7 @@ class Scheme:
     def keeps_thin(self) -> bool:
         """Whether tasks of few valid trials stay: which tasks a campaign's looks are made of is decided by
         stage."""
-        schedule = self.declared and self.declared.schedule
+        schedule = None if self.declared is None else self.declared.schedule
         return schedule is not None and schedule.compares_by_stage
 
     def pair(self, contrast: Pair) -> tuple[int, int]:

@@ -109,7 +109,7 @@ def _of_machine(plan: Plan, machine: MachineSize, *, asked: bool) -> list[_Field
 
 def _between_looks(plan: Plan) -> list[_Field]:
     """No block starts before the look that precedes it is taken."""
-    schedule, cells = plan.declared and plan.declared.schedule, len(plan.cells)
+    schedule, cells = plan.schedule, len(plan.cells)
     stage = None if schedule is None else schedule.longest_stage(plan.reps)
     if schedule is None or stage is None:
         return []

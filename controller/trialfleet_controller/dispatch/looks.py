@@ -72,7 +72,7 @@ class Looks:
         obey_futility: bool = True,
     ) -> None:
         declared = plan.declared
-        self._schedule = declared and declared.schedule
+        self._schedule = plan.schedule
         self._plan, self.trials, self._ledger = plan, trials, ledger
         self._epoch, self._obey_futility = epoch, obey_futility
         self._reps, self.news = reps or plan.reps, LookNews()

@@ -65,13 +65,13 @@ def amend(
 
 def _decided_on(ledger: Ledger, plan: Plan) -> bool:
     """Whether decisions make more reps an extension. Without a fixed end only the one that ended it does."""
-    schedule = plan.declared and plan.declared.schedule
+    schedule = plan.schedule
     return schedule is not None and schedule.is_decided(ledger.directives.decisions())
 
 
 def _refuse_open_looks(ledger: Ledger, plan: Plan) -> None:
     """More reps would move the end that the declared looks, or the halving, were planned for."""
-    schedule = plan.declared and plan.declared.schedule
+    schedule = plan.schedule
     try:
         if schedule is not None:
             schedule.refuse_more_reps(plan.reps, ledger.directives.decisions())
@@ -83,7 +83,7 @@ def grow_until_decided(ledger: Ledger, most_reps: int) -> Amendment | None:
     """Allow the campaign so many reps before anything has decided; None if it has them, or is decided. Raises
     `OperatorError` for a campaign with a fixed end, and for fewer reps than it has."""
     plan = ledger.plan()
-    schedule = plan.declared and plan.declared.schedule
+    schedule = plan.schedule
     if schedule is None or schedule.has_fixed_end:
         raise OperatorError(
             "the campaign has a fixed end: growing until something shows would find it by chance",

@@ -268,7 +268,7 @@ def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, Co
 
 def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) -> None:
     """Declared looks, or the halving: how many there are, and what they have decided."""
-    schedule = plan.declared and plan.declared.schedule
+    schedule = plan.schedule
     if schedule is None:
         return
     for name, value in vars(schedule.count_looks(plan.reps, status.reps, taken)).items():
@@ -318,14 +318,13 @@ def _rate(conditions: dict[str, ConditionStatus], plan: Plan, outcomes: list[dic
             passed[cell] += outcome["scored"]["verdict"] == "passed"
     alive = {condition for _, condition in measured}
     declared = plan.declared
-    schedule = declared and declared.schedule
     pair = set(declared.sides.values()) if declared else alive
     compared = select_compared(
         primary,
         pair if pair <= alive else alive,
         lambda task, name: measured[task, name],
         lambda task, name: ran[task, name],
-        keep_thin=schedule is not None and schedule.compares_by_stage,
+        keep_thin=plan.schedule is not None and plan.schedule.compares_by_stage,
     )
     for name in alive:
         condition = conditions[name]
