@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 from trialfleet_designs.anytime.finding import AnytimeFinding
-from trialfleet_designs.document.drawing import Drawing, Shape, make_shape
+from trialfleet_designs.document.drawing import Drawing, DrawnShape, make_shape
 from trialfleet_ledger.plurals import plural
 
 HEIGHT, MARGIN = 170, 20  # pixels
@@ -25,7 +25,7 @@ def draw_wealth(found: AnytimeFinding, alpha: float) -> Drawing | None:
     def y(value: float) -> float:
         return round(MARGIN + (HEIGHT - 2 * MARGIN) * (high - value) / (high - low), 2)
 
-    shapes: list[Shape] = [
+    shapes: list[DrawnShape] = [
         make_shape("line", x2="100%", y1=y(0), y2=y(0), class_="mean"),
         make_shape("line", x2="100%", y1=y(line), y2=y(line), class_="whisker"),
         make_shape("text", f"decides: E {1 / alpha:g}", x="4%", y=y(line) - 4, class_="tick"),

@@ -10,7 +10,7 @@ Attribute: TypeAlias = str | int | float
 
 
 @dataclass(frozen=True)
-class Shape:
+class DrawnShape:
     """An element of SVG with its text. `class_` among the attributes: its class."""
 
     tag: str
@@ -24,8 +24,8 @@ class Drawing:
 
     height: int
     label: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[DrawnShape, ...]
 
 
-def make_shape(tag: str, text: str | None = None, **attributes: Attribute) -> Shape:
-    return Shape(tag, attributes, text)
+def make_shape(tag: str, text: str | None = None, **attributes: Attribute) -> DrawnShape:
+    return DrawnShape(tag, attributes, text)

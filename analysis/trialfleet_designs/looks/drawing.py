@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialfleet_designs.document.drawing import Drawing, Shape, make_shape
+from trialfleet_designs.document.drawing import Drawing, DrawnShape, make_shape
 from trialfleet_designs.looks.finding import LookFinding, LooksFinding
 from trialfleet_ledger.plurals import plural
 
@@ -22,7 +22,7 @@ def draw_bounds(found: LooksFinding) -> Drawing | None:
         return round(HEIGHT / 2 - (HEIGHT / 2 - MARGIN) * value / reach, 2)
 
     taken = {one.blocks for one in found.taken}
-    shapes: list[Shape] = [make_shape("line", x2="100%", y1=y(0), y2=y(0), class_="mean")]
+    shapes: list[DrawnShape] = [make_shape("line", x2="100%", y1=y(0), y2=y(0), class_="mean")]
     for block in found.planned:
         shapes.append(make_shape("line", x1=x(block), x2=x(block), y1=MARGIN, y2=HEIGHT - MARGIN, class_="rule"))
         shapes.append(

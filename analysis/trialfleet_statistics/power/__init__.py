@@ -5,7 +5,7 @@ that are in: power at an effect that was seen says nothing that the p-value does
 """
 
 from trialfleet_statistics.power.allocation import (
-    Design,
+    Allocation,
     balance_reps,
     best_reps,
     frontier,
@@ -33,10 +33,10 @@ from trialfleet_statistics.power.simulated import Analysis, SimulatedPower, stra
 from trialfleet_statistics.power.trend import TrendPower, dosed_rates, trend_power
 
 __all__ = [
+    "Allocation",
     "Analysis",
     "Calibrated",
     "CampaignEffect",
-    "Design",
     "Population",
     "RequiredReps",
     "SimulatedPower",

@@ -15,7 +15,7 @@ TOO_LARGE = "more than 100 points"
 
 
 @dataclass(frozen=True)
-class Design:
+class Allocation:
     """`tasks` × `reps` in both arms, and what they cost. For *tasks like these*: `se` of the difference of two
     mean rates, and `mde`, the least difference that the declared power detects; None with the `reason`. The same
     for *these tasks*, where the spread of effects between tasks is no error."""
@@ -40,7 +40,7 @@ def reps_versus_tasks(
     sigma_int: float,
     alpha: float = 0.05,
     power: float = 0.8,
-) -> tuple[Design, ...]:
+) -> tuple[Allocation, ...]:
     """Every way to spend `budget` that leaves no room for another task or rep, most reps per task first.
 
     A design costs tasks × (cost_task + reps × cost_rep); `cost_rep` pays one rep in both arms. `mean`: of the pass
@@ -113,7 +113,7 @@ def frontier(
     sigma_int: float,
     alpha: float = 0.05,
     power: float = 0.8,
-) -> tuple[Design, ...]:
+) -> tuple[Allocation, ...]:
     """What the designs of `same_trials` detect, as in `reps_versus_tasks`; the cost is reps in both arms."""
     _check(tasks * reps, 0, 1, mean, icc, sigma_int)
     v = within_variance(mean, mean, icc)
@@ -149,10 +149,10 @@ def _fullest(budget: float, cost_task: float, cost_rep: float) -> Iterator[tuple
 
 def _design(
     tasks: int, reps: int, cost_task: float, cost_rep: float, v: float, sigma: float, alpha: float, power: float
-) -> Design:
+) -> Allocation:
     se, fixed = math.sqrt((sigma**2 + v / reps) / tasks), math.sqrt(v / reps / tasks)
     mde = least_effect(se, df=tasks - 1, alpha=alpha, power=power)
-    return Design(
+    return Allocation(
         tasks=tasks,
         reps=reps,
         cost=tasks * (cost_task + reps * cost_rep),
