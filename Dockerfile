@@ -118,7 +118,8 @@ COPY pyproject.toml ./
 COPY runner_image runner_image
 COPY tasks/trialfleet_tasks tasks/trialfleet_tasks
 COPY controller controller
-COPY analysis/trialfleet_analysis analysis/trialfleet_analysis
+COPY analysis/trialfleet_statistics analysis/trialfleet_statistics
+COPY analysis/trialfleet_designs analysis/trialfleet_designs
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \

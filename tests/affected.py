@@ -36,7 +36,7 @@ SOURCES = {
     ),
     "tasks": ("trialfleet_tasks",),
     "controller": ("trialfleet_controller",),
-    "analysis": ("trialfleet_analysis",),
+    "analysis": ("trialfleet_statistics", "trialfleet_designs", "trialfleet_analysis"),
     ".": ("tests",),
 }
 SHARED = ("pyproject.toml", "requirements/dev.txt")  # of every test

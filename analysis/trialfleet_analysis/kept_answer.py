@@ -20,6 +20,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen, Record, Sha256
 from trialfleet_ledger.store.protocol import Store, StoreError
 
+COMPUTE = ("trialfleet_statistics", "trialfleet_designs", "trialfleet_analysis")  # packages
+
 
 class CampaignAnswer(Frozen):
     """What was found, as the report says it first. `cautions`: what must be known before relying on it."""
@@ -84,8 +86,8 @@ def _made_of(found: CampaignTables) -> str | None:
 
 @cache
 def _sources() -> str:
-    """Digest of this package's own files: a version names a release, not what a checkout holds."""
-    folders, found = [files("trialfleet_analysis")], dict[str, str]()
+    """Digest of the files that compute it: a version names a release, not what a checkout holds."""
+    folders, found = [files(name) for name in COMPUTE], dict[str, str]()
     while folders:
         for one in folders.pop().iterdir():
             if one.is_dir():

@@ -10,9 +10,9 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.designs.looks import Decision, planned_after, stopped
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, planned_after, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, Quarantine, Start
 from trialfleet_ledger.records.base import Record

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.analysis_plan.contrast import plain_test
-from trialfleet_analysis.statistics.estimates import Test
-from trialfleet_analysis.statistics.missing import loss_by_condition
 from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts
+from trialfleet_designs.comparison.contrast import plain_test
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.stage_reached import Stage
+from trialfleet_statistics.estimates import Test
+from trialfleet_statistics.missing import loss_by_condition
 
 UNASSIGNED = "(unfinished trials)"
 

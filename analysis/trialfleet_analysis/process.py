@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
-from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
 from trialfleet_deliveries.delivery_kind import ClaimedChannel
 from trialfleet_deliveries.registry import declares, list_channels
+from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_statistics.estimates import Floats, Integers
 
 
 @dataclass(frozen=True)

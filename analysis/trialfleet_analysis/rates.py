@@ -9,19 +9,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Scheme
-from trialfleet_analysis.analysis_plan.compared import ComparedTasks
 from trialfleet_analysis.cells import CellCount, cell_counts
-from trialfleet_analysis.statistics.estimates import EffectiveInterval, Integers, Interval
-from trialfleet_analysis.statistics.intervals import (
+from trialfleet_analysis.tables.columns import among, codes, some, truths
+from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
+from trialfleet_designs.comparison.columns import CellCounts, Scheme
+from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_statistics.estimates import Bools, EffectiveInterval, Integers, Interval
+from trialfleet_statistics.intervals import (
     PooledInterval,
     clopper_pearson,
     effective_sample_wilson,
     pooled_random,
     wilson,
 )
-from trialfleet_analysis.tables.columns import Bools, among, codes, some, truths
-from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialfleet_ledger.blocks import CellName, PlannedReps
-from trialfleet_ledger.looks import Decision, StopRule, planned_after, revised_reps
+from trialfleet_ledger.designs.looks import Decision, planned_after, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 
@@ -18,10 +18,8 @@ def effective_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Seque
 
 def most_reps(plan: Plan, reps: int) -> int:
     """`reps`, or as many as a look may still make of them."""
-    declared = None if plan.primary is None else plan.primary.stop
-    if not isinstance(declared, StopRule) or declared.reestimate is None:
-        return reps
-    return max(reps, declared.reestimate.cap)
+    schedule = plan.schedule
+    return reps if schedule is None else schedule.most_reps(reps)
 
 
 def planned_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision]) -> PlannedReps:

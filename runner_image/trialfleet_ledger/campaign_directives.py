@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, wall_clock_s
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.designs.looks import Decision, stopped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import Decision, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look
 from trialfleet_ledger.stored_records import RecordStore

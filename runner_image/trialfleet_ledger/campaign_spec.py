@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
+from trialfleet_ledger.designs.registry import AnyDeclaration
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.halving import TREATMENTS, halving_block
-from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
-from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.quantities import Cores, Disk, Memory, RunnerMemory
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds, Seed, Whole
-from trialfleet_ledger.trend import TrendPrimary
 
 
 class CostSpec(Frozen):
@@ -158,98 +154,6 @@ class KubernetesSpec(Frozen):
         return self.labels.get(QUEUE_LABEL)
 
 
-class Primary(Frozen):
-    """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
-    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported.
-    `stop`: when it is looked at, and may end early; None: it runs to its end. `halve`: of four treatments, two go
-    on after 40% of the blocks, `treatment` one of them, and each is tested at alpha / 4."""
-
-    treatment: Name
-    control: Name
-    estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
-    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    margin: Annotated[float, Field(gt=0, lt=1)] | None = None
-    effect: Annotated[float, Field(gt=0, lt=1)] | None = None
-    stop: StopDeclaration | None = None
-    halve: bool = False
-
-    @property
-    def tested(self) -> Primary:
-        """With the alpha of a single test."""
-        return self.model_copy(update={"alpha": self.alpha / TREATMENTS}) if self.halve else self
-
-    @property
-    def decides(self) -> bool:
-        """Whether something is decided, and recorded, while the campaign runs."""
-        return self.halve or self.stop is not None
-
-    @property
-    def anytime(self) -> AnytimeRule | None:
-        """The rule of a campaign without a fixed end; None: it has one."""
-        return self.stop if isinstance(self.stop, AnytimeRule) else None
-
-    @model_validator(mode="after")
-    def _halving(self) -> Primary:
-        if self.halve and self.stop is not None:
-            raise FieldError(
-                "primary: halve and stop: what the two do together has not been simulated",
-                hint="remove stop, with its looks, drop_saturated and reestimate, or remove halve",
-            )
-        if self.halve and self.estimand != "these_tasks":
-            raise FieldError(
-                "primary: halve needs estimand: these_tasks: halving has been simulated for its test alone",
-                hint="write estimand: these_tasks, or remove halve",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _looks(self) -> Primary:
-        if self.stop is None:
-            return self
-        if self.estimand != "these_tasks":
-            raise FieldError(
-                "primary: stop needs estimand: these_tasks, whose test at looks is exact; early stopping for "
-                "tasks_like_these is not offered yet, and below seven tasks it would reject too often",
-                hint="write estimand: these_tasks, or remove stop",
-            )
-        if isinstance(self.stop, AnytimeRule):
-            return self._bets(self.stop)
-        return self._at_looks(self.stop)
-
-    def _at_looks(self, stop: StopRule) -> Primary:
-        rule = stop.futility
-        if rule != "none" and rule.conditional is not None and self.effect is None:
-            raise FieldError(
-                "primary: futility: conditional is the power at the declared effect, and none is declared",
-                hint="write effect: 0.1 (a difference of pass rates), or futility: {predictive: 0.05}",
-            )
-        if stop.reestimate is not None and self.effect is None:
-            raise FieldError(
-                "primary: stop: reestimate computes the reps for the declared effect, and none is declared",
-                hint="write effect: 0.1 (a difference of pass rates), or remove reestimate",
-            )
-        return self
-
-    def _bets(self, rule: AnytimeRule) -> Primary:
-        if rule.anytime == "half" and self.effect is None:
-            raise FieldError(
-                "primary: stop: anytime: half bets for the declared effect, and none is declared",
-                hint="write effect: 0.1 (a difference of pass rates), or stop: {anytime: mixture}",
-            )
-        return self
-
-
-def _declared(value: Any) -> str:
-    """Which kind of primary is meant, so that errors are about that one alone."""
-    of_trend = "trend" in value if isinstance(value, Mapping) else isinstance(value, TrendPrimary)
-    return "a trend" if of_trend else "a contrast"
-
-
-PrimaryDeclaration = Annotated[
-    Annotated[Primary, Tag("a contrast")] | Annotated[TrendPrimary, Tag("a trend")], Discriminator(_declared)
-]
-
-
 class ContextSource(Frozen):
     """Context files of a git repository: of a revision (`ref`, in the repository at `repo`), or of a working tree
     with all that is not committed yet (`worktree`). Paths start from the campaign file."""
@@ -289,23 +193,13 @@ class CampaignSpec(Frozen):
     reps: Reps
     agent: AgentSpec
     limits: LimitSpec = LimitSpec()
-    primary: PrimaryDeclaration | None = None
+    primary: AnyDeclaration | None = None
     store: str | StoreSpec
     backend: Literal["local", "kubernetes"] = "local"
     kubernetes: KubernetesSpec | None = None
     allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
     allow_empty: bool = False  # run a condition whose inline text has nothing to say for most tasks
     allow_same: bool = False  # run two conditions that differ in nothing
-
-    @property
-    def contrast(self) -> Primary | None:
-        """The declared contrast; None where none, or a trend, is declared."""
-        return self.primary if isinstance(self.primary, Primary) else None
-
-    @property
-    def trend(self) -> TrendPrimary | None:
-        """The declared trend; None where none, or a contrast, is declared."""
-        return self.primary if isinstance(self.primary, TrendPrimary) else None
 
     @property
     def single_conditions(self) -> tuple[tuple[str, Condition | None], ...]:
@@ -338,70 +232,14 @@ class CampaignSpec(Frozen):
             raise FieldError("conditions: a name is used twice", hint="keep one of the two, or rename it")
         if self.primary is None or self._misspelt():
             return self
-        contrast, trend = self.contrast, self.trend
-        for side in trend.trend if trend else (contrast.treatment, contrast.control) if contrast else ():
+        for side in self.primary.sides.values():
             if side not in names:
                 raise FieldError(
                     f"primary: {side!r} is not among the conditions",
                     hint=f"choose one of {', '.join(names)}, or add {side} to the conditions",
                 )
-        if contrast is not None:
-            self._last_look(contrast)
-            self._halving(contrast)
-            if contrast.treatment == contrast.control:
-                raise FieldError(
-                    "primary: treatment and control are the same condition",
-                    hint="name two conditions, or remove `primary`",
-                )
+        self.primary.check_campaign(self.single_conditions, self.reps)
         return self
-
-    def _halving(self, primary: Primary) -> None:
-        """Simulated for four treatments and their control, after 40% of the blocks, and for nothing else."""
-        if not primary.halve:
-            return
-        others = [(name, own) for name, own in self.single_conditions if name != primary.control]
-        ceilings = [name for name, own in others if (own or PRESETS[name]).ceiling]
-        if len(others) != TREATMENTS or ceilings:
-            found = f"{ceilings[0]} knows the fix" if ceilings else f"there are {len(others)}"
-            raise FieldError(
-                f"primary: halve needs exactly {TREATMENTS} treatments beside the control {primary.control}, none "
-                f"of which knows the fix: {found}",
-                hint="change the conditions, or remove halve: other numbers have not been simulated",
-            )
-        if not halving_block(self.reps):
-            raise FieldError("primary: halve needs 2 reps or more", hint="raise reps, or remove halve")
-
-    def _last_look(self, primary: Primary) -> None:
-        last = primary.stop and primary.stop.blocks(self.reps)[-1]
-        if last is not None and last != self.reps:
-            raise FieldError(
-                f"primary: stop: the last look is after block {last}, and the campaign "
-                f"has {plural(self.reps, 'rep')}",
-                hint=f"end looks with {self.reps}: the last look is the campaign's end",
-            )
-        if isinstance(primary.stop, StopRule):
-            self._at_a_look("drop_saturated", primary.stop.drop_saturated, primary.stop)
-        if isinstance(primary.stop, StopRule) and primary.stop.reestimate is not None:
-            self._reestimating(primary.stop, primary.stop.reestimate)
-
-    def _at_a_look(self, name: str, block: int, rule: StopRule) -> None:
-        """Later blocks are held back at a look alone, so the plan changes there."""
-        before_the_end = rule.blocks(self.reps)[:-1]
-        if block and block not in before_the_end:
-            raise FieldError(
-                f"primary: stop: {name}: {block} is not the block of a look before the last",
-                hint=f"write one of {', '.join(map(str, before_the_end))}, or remove {name.partition(':')[0]}"
-                if before_the_end
-                else f"remove {name.partition(':')[0]}: the only look is the campaign's end",
-            )
-
-    def _reestimating(self, rule: StopRule, asked: Reestimation) -> None:
-        self._at_a_look("reestimate: after", asked.after, rule)
-        if asked.cap < self.reps:
-            raise FieldError(
-                f"primary: stop: reestimate: cap: {asked.cap} is below the campaign's {plural(self.reps, 'rep')}",
-                hint=f"write {self.reps} or more: the most reps that the campaign may get",
-            )
 
     def _misspelt(self) -> bool:
         """Whether a condition is neither composed nor a preset. The code that resolves presets reports it with its

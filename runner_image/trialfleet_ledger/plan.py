@@ -8,9 +8,14 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from trialfleet_ledger.blocks import CellName
-from trialfleet_ledger.campaign_spec import KubernetesSpec, Primary, RetrySpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec, RetrySpec
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.declaration import Declaration
+from trialfleet_ledger.designs.registry import AnyDeclaration
+from trialfleet_ledger.designs.schedules import LookSchedule
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.base import (
     BoundedCount,
@@ -28,7 +33,6 @@ from trialfleet_ledger.records.base import (
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.treatments import distinct
-from trialfleet_ledger.trend import TrendPrimary
 
 
 class KubernetesPlan(KubernetesSpec):
@@ -79,6 +83,10 @@ class PlannedAgent(Frozen):
     digest: Sha256
 
 
+def is_absent(value: Declaration | None) -> bool:
+    return value is None
+
+
 class Plan(Record):
     """`campaign.json`: frozen before anything runs. The trials follow from it by
     `trialfleet_ledger.trial_order`."""
@@ -98,6 +106,8 @@ class Plan(Record):
     wall_clock_s: Seconds | None = None
     primary: Primary | None = None
     trend: TrendPrimary | None = None  # in place of a primary contrast
+    # Of another package's design, in place of these; without one the plan says nothing of it.
+    registered: AnyDeclaration | None = Field(default=None, exclude_if=is_absent)
     conditions: dict[Name, Condition]
     tasks: tuple[PlannedTask, ...]
     cells: tuple[Cell, ...]
@@ -113,6 +123,16 @@ class Plan(Record):
         if unknown:
             raise ValueError(f"cells name tasks that the plan does not have: {', '.join(sorted(unknown))}")
         return self
+
+    @property
+    def declared(self) -> Declaration | None:
+        """The one declared result: a contrast, a trend, or what another package has registered."""
+        return self.primary or self.trend or self.registered
+
+    @property
+    def schedule(self) -> LookSchedule | None:
+        """When the campaign is looked at; None: nothing is decided while it runs."""
+        return None if self.declared is None else self.declared.schedule
 
     @property
     def agent_specs(self) -> tuple[AgentSpec, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from trialfleet_ledger.campaign_spec import CampaignSpec
-from trialfleet_ledger.looks import Decision
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, LastWords, Patch, Quarantine, Start
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look

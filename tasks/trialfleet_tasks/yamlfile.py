@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import FieldError, OperatorError
+from trialfleet_ledger.registered_union import RegisteredUnion
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
@@ -432,7 +433,11 @@ def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
 def _options(annotation: Any) -> Iterator[Any]:
     """Of a union its branches, of an annotated type the type."""
     if get_origin(annotation) is Annotated:
-        yield from _options(get_args(annotation)[0])
+        found, *notes = get_args(annotation)
+        registered = [
+            model for note in notes if isinstance(note, RegisteredUnion) for model in note.models().values()
+        ]
+        yield from registered or _options(found)
     elif get_origin(annotation) in (Union, UnionType):
         for branch in get_args(annotation):
             yield from _options(branch)

@@ -22,6 +22,8 @@ PACKAGES = (
     "runner_image/trialfleet_targets",
     "tasks/trialfleet_tasks",
     "controller/trialfleet_controller",
+    "analysis/trialfleet_statistics",
+    "analysis/trialfleet_designs",
     "analysis/trialfleet_analysis",
 )
 

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
     "controller/trialfleet_controller",
+    "analysis/trialfleet_designs",
     "analysis/trialfleet_analysis/report",
     "analysis/trialfleet_analysis/tables",
     "analysis/trialfleet_analysis/combining",

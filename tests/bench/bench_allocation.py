@@ -10,16 +10,16 @@ from statistics import fmean
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.power_cli.looks import control_rates, shifted
-from trialfleet_analysis.statistics.estimates import Floats, Integers
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_designs.power.stops import control_rates, shifted
+from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.sequential import (
     SequentialDesign,
     SequentialLook,
     stage,
     stagewise_difference,
 )
-from trialfleet_analysis.statistics.sequential.exact import Walk
-from trialfleet_analysis.statistics.sequential.stages import UNIT
+from trialfleet_statistics.sequential.exact import Walk
+from trialfleet_statistics.sequential.stages import UNIT
 
 DESIGN = SequentialDesign.of(25)
 DROP = 5

@@ -12,8 +12,8 @@ import os
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.sequential import Bets, Pairs, betting_stages
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.sequential import Bets, Pairs, betting_stages
 
 CAMPAIGNS = int(os.environ.get("TRIALFLEET_BENCH_CAMPAIGNS", "1000"))
 TASKS, BLOCKS, ALPHA = 8, 25, 0.05

@@ -11,11 +11,11 @@ import numpy as np
 from tests.bench.figure import Figure
 from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import analyse
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted
-from trialfleet_analysis.analysis_plan.contrast import all_contrasts, sides
 from trialfleet_analysis.analysis_plan.measures import COMPARED
-from trialfleet_analysis.statistics.estimates import Estimand
-from trialfleet_analysis.statistics.intervals import clopper_pearson
+from trialfleet_designs.comparison.columns import Columns, Scheme, counted
+from trialfleet_designs.comparison.contrast import all_contrasts, sides
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.intervals import clopper_pearson
 
 CAMPAIGNS, ALPHA = 2_000, 0.05
 ERROR = 3 * math.sqrt(ALPHA * (1 - ALPHA) / CAMPAIGNS)

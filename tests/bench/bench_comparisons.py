@@ -10,14 +10,14 @@ import numpy as np
 from scipy import stats
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_statistics.comparisons import (
     boschloo,
     boschloo_rejects,
     conditional_odds_ratio,
     fisher,
     stratified_exact,
 )
-from trialfleet_analysis.statistics.comparisons.fisher import fisher_design
+from trialfleet_statistics.comparisons.fisher import fisher_design
 
 TABLES = 10_000
 LOOPED = 1_500  # of them by scipy: enough for a steady time per table

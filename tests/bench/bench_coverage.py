@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.estimates import Floats, Integers, Interval, Intervals, floats
-from trialfleet_analysis.statistics.intervals import (
+from trialfleet_statistics.estimates import Floats, Integers, Interval, Intervals, floats
+from trialfleet_statistics.intervals import (
     clopper_pearson,
     effective_sample_wilson,
     jeffreys,

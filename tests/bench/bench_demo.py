@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.monitoring import design_of, futility_of
-from trialfleet_analysis.statistics.comparisons import equivalence
-from trialfleet_analysis.statistics.estimates import Floats, Integers
-from trialfleet_analysis.statistics.sequential.simulated_looks import SimulatedStops, simulated_stops
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
+from trialfleet_designs.monitoring import design_of, futility_of
+from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_statistics.comparisons import equivalence
+from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.sequential.simulated_looks import SimulatedStops, simulated_stops
 
 QUICKSTART = Path(__file__).parents[2] / "tasks" / "quickstart"
 # Passed of so many trials under these campaigns' agent and turns, measured apart from the campaigns themselves.
@@ -47,8 +48,8 @@ def _rates(added: float) -> Floats:
 
 def _spec(name: str) -> tuple[CampaignSpec, Primary]:
     spec = load_campaign(QUICKSTART / name).spec
-    assert spec.contrast is not None
-    return spec, spec.contrast
+    assert isinstance(spec.primary, Primary)
+    return spec, spec.primary
 
 
 def _stops(rates: Floats) -> SimulatedStops:

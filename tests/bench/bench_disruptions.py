@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.power import stratified_power
+from trialfleet_statistics.power import stratified_power
 
 TRIALS = 200_000
 PASS = 0.5

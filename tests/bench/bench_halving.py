@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.power_cli.looks import control_rates, shifted
-from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_analysis.statistics.estimates import Floats, Integers, rejects
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.halving import halving_block, left_out
+from trialfleet_designs.power.stops import control_rates, shifted
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.halving import halving_block, left_out
+from trialfleet_statistics.comparisons import stratified_exact
+from trialfleet_statistics.estimates import Floats, Integers, rejects
 
 TASKS, REPS, CAMPAIGNS = 12, 25, 1_500
 CONTROL, TREATMENTS = "none", ("a", "b", "c", "d")

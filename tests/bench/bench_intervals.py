@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.intervals import miettinen_nurminen, pooled_random
+from trialfleet_statistics.intervals import miettinen_nurminen, pooled_random
 
 CELLS = 10_000
 

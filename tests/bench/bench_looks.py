@@ -13,9 +13,11 @@ import numpy as np
 
 from tests.bench.figure import Figure
 from trialfleet_analysis.power_cli.asking import LOOKS_SIMULATIONS
-from trialfleet_analysis.power_cli.looks import Stopping, control_rates, looks_plan, shifted
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_designs.power.stops import Stopping, control_rates, looks_plan, shifted
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import StopRule
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.sequential import (
     Futility,
     SequentialDesign,
     SequentialPower,
@@ -24,8 +26,6 @@ from trialfleet_analysis.statistics.sequential import (
     sequential_power,
     stage,
 )
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import StopRule
 
 NULL, EFFECT = 20_000, 2_000
 RULE = Futility(predictive=0.05)

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.comparisons import fisher_rejects
-from trialfleet_analysis.statistics.power import boschloo_power, fisher_power, required_reps, stratified_power
-from trialfleet_analysis.statistics.power.cell import region_power
+from trialfleet_statistics.comparisons import fisher_rejects
+from trialfleet_statistics.power import boschloo_power, fisher_power, required_reps, stratified_power
+from trialfleet_statistics.power.cell import region_power
 
 RATES = (0.05, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9)
 PAIRS = np.array(list(combinations(RATES, 2)))

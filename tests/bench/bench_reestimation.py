@@ -10,12 +10,12 @@ import numpy as np
 
 from tests.bench.bench_looks import SETTINGS, Setting
 from tests.bench.figure import Figure
-from trialfleet_analysis.power_cli.looks import shifted
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.sequential import SequentialDesign, reestimated_reps, stage
-from trialfleet_analysis.statistics.sequential.exact import Walk
-from trialfleet_analysis.statistics.sequential.stages import UNIT
-from trialfleet_ledger.looks import Reestimation, StopRule
+from trialfleet_designs.power.stops import shifted
+from trialfleet_ledger.designs.looks import Reestimation, StopRule
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.sequential import SequentialDesign, reestimated_reps, stage
+from trialfleet_statistics.sequential.exact import Walk
+from trialfleet_statistics.sequential.stages import UNIT
 
 NULL, EFFECT = 4_000, 1_000
 CAP = 2.4  # of the planned reps

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.continuous import (
+from trialfleet_statistics.continuous import (
     cliffs_delta,
     cost_per_pass,
     hierarchical_bootstrap,

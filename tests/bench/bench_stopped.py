@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.analysis_plan.looked_contrasts import interim_limits
-from trialfleet_analysis.statistics.estimates import Floats, Integers, floats
-from trialfleet_analysis.statistics.sequential import Futility, SequentialDesign, SequentialLook, futile, stage
-from trialfleet_analysis.statistics.sequential.exact import Walk
-from trialfleet_analysis.statistics.sequential.stages import UNIT
-from trialfleet_analysis.statistics.sequential.stopped import ShiftedTails
+from trialfleet_designs.looks.contrasts import interim_limits
+from trialfleet_statistics.estimates import Floats, Integers, floats
+from trialfleet_statistics.sequential import Futility, SequentialDesign, SequentialLook, futile, stage
+from trialfleet_statistics.sequential.exact import Walk
+from trialfleet_statistics.sequential.stages import UNIT
+from trialfleet_statistics.sequential.stopped import ShiftedTails
 
 CAMPAIGNS = 4_000
 LEAST = 0.93

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from tests.bench.figure import Figure
 from tests.support import ledgers as made
 from trialfleet_ledger.bundle import described, pack
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Start
 from trialfleet_ledger.records.manifest import Manifest

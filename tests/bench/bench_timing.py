@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_analysis.statistics.estimates import Estimand, Interval
-from trialfleet_analysis.statistics.timing import mean_share, median_over_tasks, slope_after_first_edit
+from trialfleet_statistics.estimates import Estimand, Interval
+from trialfleet_statistics.timing import mean_share, median_over_tasks, slope_after_first_edit
 
 CAMPAIGNS = 2_000
 WITHIN = 0.018  # three standard errors of a coverage of .93

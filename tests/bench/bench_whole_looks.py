@@ -14,19 +14,19 @@ from pathlib import Path
 from tests.bench.figure import Figure
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.simulated_cluster import Cluster, ClusterBackend
-from trialfleet_analysis.monitoring import design_of, futility_of
-from trialfleet_analysis.statistics.sequential import SequentialStage, futile, monitor, stage
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.shards import Lease, of_shard
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.monitoring import design_of, futility_of
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
+from trialfleet_statistics.sequential import SequentialStage, futile, monitor, stage
 
 CAMPAIGNS = int(os.environ.get("TRIALFLEET_BENCH_CAMPAIGNS", "200"))
 TREATED, CONTROL = "flat_llm", "none"

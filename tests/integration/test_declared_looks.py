@@ -13,17 +13,15 @@ from tests.support.campaign_site import Site
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.simulated_cluster import Fate
 from tests.support.waiting import in_background, wait_until
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.planning.amending import amend, grow_until_decided
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import (
+from trialfleet_designs.monitoring import look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import (
     AnytimeResult,
     AnytimeRule,
     Decision,
@@ -32,6 +30,8 @@ from trialfleet_ledger.looks import (
     Reestimation,
     StopRule,
 )
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.trial_order import trials

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import click
@@ -68,7 +69,8 @@ def test_from_the_file_to_the_sentence(lab: Lab, file: Path) -> None:
     )
     assert told["answer"][0].startswith(sentence)
     assert told["decision"] == "more"
-    assert told["analysis"]["trend"]["test"]["statistic"] == 3 * 400
+    all_at_the_top = 1 / math.comb(9, 3)  # of the ways in which 3 of the 9 trials pass; mid-p, so only once
+    assert told["analysis"]["trend"]["test"]["p_value"] == pytest.approx(all_at_the_top)
     assert "the pass rate rose with the dose" in " ".join(said.split())
     assert "The declared trend" in (lab.root / "out/report.md").read_text()
     assert "complete" in shown(status, str(file))

@@ -62,7 +62,7 @@ def test_the_search_works_without_a_server(site: Path, window: Browser) -> None:
 def test_functions_are_shown_with_their_examples(site: Path) -> None:
     page = (site / "reference/python-api.html").read_text()
     for name in ("intervals.wilson", "comparisons.fisher.fisher", "sequential.monitor", "power.required_reps"):
-        assert f'id="trialfleet_analysis.statistics.{name}"' in page
+        assert f'id="trialfleet_statistics.{name}"' in page
     assert "<blockquote>" not in page
 
 

@@ -14,9 +14,9 @@ from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.planning.amending import amend
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.halving import HalvingResult
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import HalvingResult
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.trial_order import Planned, trials

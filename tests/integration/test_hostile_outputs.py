@@ -27,8 +27,8 @@ from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.answer_process import computed
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.site import CampaignSite
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.display_text import ACTING
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec

@@ -13,8 +13,8 @@ from tests.support.command_forks import run_command
 from tests.support.git_repositories import Made
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.designs.looks import FutilityRule, StopRule
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import FutilityRule, StopRule
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 

@@ -19,14 +19,14 @@ from tests.support.fake_campaign import FIVE, drive, fake_argv
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.processes import survivors
 from tests.support.waiting import wait_until
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_controller.backends.local.process_backend import ProcessBackend
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.hosting import ray_reaper
 from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT
 from trialfleet_controller.hosting.ray_reaper import members
+from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.amendments import effective_reps
-from trialfleet_ledger.halving import HalvingResult
+from trialfleet_ledger.designs.halving import HalvingResult
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.owned_folder import mark_folder

@@ -21,10 +21,10 @@ from trialfleet_controller.dispatch.shards import Ending, Lease
 from trialfleet_controller.planning.amending import amend
 from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.trial_order import trials
 

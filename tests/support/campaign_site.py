@@ -13,8 +13,8 @@ from trialfleet_controller.dispatch.shards import Ending, Lease, of_shard
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_ledger.amendments import most_reps, planned_reps
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials

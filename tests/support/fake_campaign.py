@@ -21,9 +21,9 @@ from trialfleet_controller.dispatch.operator_signals import interruptible
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_ledger.amendments import most_reps, planned_reps
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import AnytimeRule, Reestimation, StopRule
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.directory import DirectoryStore

@@ -24,8 +24,8 @@ from trialfleet_agents.trajectory import read_trajectory
 from trialfleet_deliveries.composed import Composed
 from trialfleet_deliveries.hook_log import denials, read_hook_log
 from trialfleet_ledger.bundle import capped
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.live_output import inflated
 from trialfleet_ledger.records.attempt import Patch

@@ -21,9 +21,10 @@ from trialfleet_analysis.report.assemble import assemble
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.bundle import described, pack
-from trialfleet_ledger.campaign_spec import Primary, RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec

@@ -12,16 +12,16 @@ import numpy as np
 from tests.unit.analysis.columns_fixture import laid_out, scheme
 from tests.unit.analysis.report_fixture import made
 from trialfleet_analysis.analysis_plan.analyse import analyse
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, per_cell, trials_run
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.rates import Bounded, condition_results
 from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.statistics.estimates import Floats
 from trialfleet_analysis.tables.rows import TaskRow, Use
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_designs.comparison.columns import Columns, Scheme, counted, per_cell, trials_run
+from trialfleet_designs.monitoring import look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
+from trialfleet_ledger.designs.trend import TrendPrimary
+from trialfleet_statistics.estimates import Floats
 
 KINDS = ("fixed", "fixed", "looks", "bets", "trend")
 LOSS = (0.0, 0.0, 0.0, 0.1, 0.32, 0.68, 1.0)
@@ -61,7 +61,7 @@ def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random
     if kind == "trend":
         doses = tuple(sorted(draw.sample(range(9), len(names))))
         bare = scheme(tasks, names, reps=reps, declared=False)
-        return replace(bare, trend=TrendPrimary(trend=tuple(names), doses=doses))
+        return replace(bare, in_place=TrendPrimary(trend=tuple(names), doses=doses))
     stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
     primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop)
     return scheme(tasks, names, reps=reps, primary=primary)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tests.support.random_campaigns import DrawnCampaign
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import percent
+from trialfleet_designs.document.figures import percent
 
 NUMBER = r"[+−-]?[\d.]+"
 SIZE = re.compile(
@@ -20,7 +20,7 @@ SIZE = re.compile(
 def contradictions(found: DrawnCampaign) -> list[str]:
     """Each with the sentences; empty: none."""
     report = found.report
-    every = [*_trend(report)] if report.analysis.trend is not None else [*_contrast(report)]
+    every = [*_trend(report)] if report.analysis.design == "trend" else [*_contrast(report)]
     every += [*_counts(found)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
 
@@ -66,7 +66,7 @@ def _interval(report: Report, difference: float, low: float, high: float) -> Ite
 
 
 def _trend(report: Report) -> Iterator[str]:
-    trend = report.analysis.trend
+    trend = report.analysis.found
     assert trend is not None
     text, shown = " ".join(report.answer), {one.condition: one.these_tasks.estimate for one in report.conditions}
     printed = re.findall(rf"({NUMBER})% \((\w+)\)", text)

@@ -34,7 +34,7 @@ def affected(*changed: str) -> set[str]:
         ("runner_image/trialfleet_repository/import_guard.py", "tests/integration/test_attempt.py"),
         ("controller/trialfleet_controller/commands/status.py", "tests/integration/test_cli_status.py"),
         ("controller/trialfleet_controller/__init__.py", "tests/integration/test_dispatcher.py"),
-        ("analysis/trialfleet_analysis/monitoring/__init__.py", "tests/integration/test_declared_looks.py"),
+        ("analysis/trialfleet_designs/looks/design.py", "tests/integration/test_declared_looks.py"),
         ("tasks/trialfleet_tasks/commands/validate.py", "tests/integration/test_validate.py"),
         ("tests/integration/conftest.py", "tests/integration/test_dispatcher.py"),
         ("tests/support/attempts.py", "tests/integration/test_attempt.py"),

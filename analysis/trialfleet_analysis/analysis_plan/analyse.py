@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from trialfleet_analysis.analysis_plan.anytime import (
-    AnytimeCompanion,
-    AnytimeFinding,
-    anytime_companion,
-    anytime_finding,
-    at_any_look,
-)
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
-from trialfleet_analysis.analysis_plan.compared import ComparedTasks
-from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
-from trialfleet_analysis.analysis_plan.correction import Corrected, Family
-from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
-from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
-from trialfleet_analysis.analysis_plan.looked_robustness import LookedTest
-from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
     CostPerPass,
@@ -32,7 +18,6 @@ from trialfleet_analysis.analysis_plan.measures import (
     measured,
 )
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
-from trialfleet_analysis.analysis_plan.recount import recount_looks
 from trialfleet_analysis.analysis_plan.screens import Screened, TaskScreening, screened
 from trialfleet_analysis.analysis_plan.sensitivity import (
     DriftCheck,
@@ -53,9 +38,16 @@ from trialfleet_analysis.analysis_plan.timing import (
     times_to_pass,
     timing,
 )
-from trialfleet_analysis.analysis_plan.trend import TrendFinding, trend_finding
-from trialfleet_analysis.statistics.repeats import RepeatsInterval, pass_at_k, pass_hat_k
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.anytime.finding import AnytimeCompanion, anytime_companion
+from trialfleet_designs.comparison.columns import CellCounts, Columns, Scheme, TrialsRun, counted, trials_run
+from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.contrast import Contrast, all_contrasts, sides
+from trialfleet_designs.comparison.correction import Corrected, Family
+from trialfleet_designs.protocol import Observed
+from trialfleet_designs.recount import recount_looks
+from trialfleet_designs.registry import find_design
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_statistics.repeats import RepeatsInterval, pass_at_k, pass_hat_k
 
 
 @dataclass(frozen=True)
@@ -160,7 +152,9 @@ class Analysis:
     both estimands; `families` names what was corrected together. `monitored`: blocks were still open, so no
     p-value here is valid as it stands. What needs a declared primary (equivalence, subgroups, robustness,
     sensitivities) is empty without one. `withdrawn`: trials that looks counted and that no longer count: the
-    numbers are made without them. `extended`: of a contrast with a fixed end whose reps have grown."""
+    numbers are made without them. `extended`: of a contrast with a fixed end whose reps have grown. `design`: the
+    name of what is declared; `found`: its own finding, None where it has none; `sides`: the conditions that it
+    compares."""
 
     declared: Primary | None
     monitored: bool
@@ -184,10 +178,9 @@ class Analysis:
     outlook: PowerSummary
     repeats: tuple[Repeats, ...]
     methods: tuple[Method, ...]
-    looks: LooksFinding | None = None
-    anytime: AnytimeFinding | None = None
-    trend: TrendFinding | None = None
-    halving: HalvingFinding | None = None
+    design: str = "fixed"
+    found: Any = None
+    sides: tuple[str, ...] = ()
     withdrawn: int = 0
     extended: AnytimeCompanion | None = None
 
@@ -208,36 +201,36 @@ def analyse(
     """
     recount, ran = recount_looks(scheme, columns), ran or trials_run(columns, scheme)
     scheme, counts = replace(scheme, decisions=recount.decisions), counted(columns, scheme)
-    looks = looks_finding(scheme, ran, withdrawn=recount.withdrawn > 0)
-    anytime = anytime_finding(scheme, ran)
+    declared, design = scheme.declaration, find_design(scheme.declaration)
+    observed = Observed(scheme, columns, counts, ran, withdrawn=recount.withdrawn > 0)
+    found = None if declared is None else design.find(declared, observed)
 
     def adapted(one: Contrast) -> Contrast:
-        if anytime is not None:
-            return at_any_look(one, anytime, scheme, columns)
-        return one if looks is None else allowing_for_looks(one, looks, scheme, columns)
+        return design.adapt(found, one, scheme, columns)
 
     def valid(one: EquivalenceFinding | RobustnessFinding) -> bool:
         """Without a fixed end, nothing that tests these tasks as if there were one."""
-        return anytime is None or one.estimand != "these_tasks"
+        return design.is_fixed_on(one.estimand)
 
     contrasts = all_contrasts(scheme, columns, counts, sides(scheme, requested), adapted=adapted)
     primary = next((one for one in contrasts.found if one.role == "primary"), None)
     factors = by_factor(primary, scheme, counts) if primary else Corrected((), ())
     screens = _screens(contrasts.found, scheme, counts)
     metrics = measured(contrasts.found, scheme, columns)
-    trend = trend_finding(scheme, columns, counts)
-    compared = _compared(primary, trend, scheme, counts)
+    compared = _compared(primary, design.choose_tasks(found), scheme, counts)
     shown = columns.of_tasks(compared.mask_among(scheme.tasks))
+    judge = design.judge_runs(found, scheme)
+    robustness = robust(primary, scheme, columns, counts, judge=judge) if primary else ()
     return Analysis(
         compared=compared,
         declared=scheme.declared,
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=tuple(filter(valid, equivalences(primary, scheme, counts, looked=looks is not None))),
+        equivalence=tuple(filter(valid, equivalences(primary, scheme, counts, design))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=tuple(filter(valid, _robustness(primary, scheme, columns, counts, looks))) if primary else (),
+        robustness=tuple(filter(valid, robustness)),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
         loss_test=loss_test(scheme, columns),
         measures=metrics.found,
@@ -251,33 +244,25 @@ def analyse(
         outlook=power_summary(primary or next(iter(contrasts.found), None), scheme, counts),
         repeats=repeats(scheme, counted(shown, scheme)),
         methods=methods(scheme),
-        looks=looks,
-        anytime=anytime,
-        trend=trend,
-        halving=halving_finding(scheme, ran),
+        design="fixed" if declared is None else declared.design,
+        found=found,
+        sides=() if declared is None else tuple(declared.sides.values()),
         withdrawn=recount.withdrawn,
         extended=anytime_companion(primary, scheme, columns)
-        if primary and looks is None and anytime is None and scheme.reps > scheme.planned_reps > 0
+        if primary and not design.allows_for_looks and scheme.reps > scheme.planned_reps > 0
         else None,
     )
 
 
 def _compared(
-    primary: Contrast | None, trend: TrendFinding | None, scheme: Scheme, counts: CellCounts
+    primary: Contrast | None, chosen: ComparedTasks | None, scheme: Scheme, counts: CellCounts
 ) -> ComparedTasks:
-    declared = primary or trend
-    if declared is not None and declared.compared.tasks:
-        return declared.compared
+    declared = chosen if primary is None else primary.compared
+    if declared is not None and declared.tasks:
+        return declared
     every = range(len(scheme.conditions))
     alive = [place for place in every if counts.valid[:, place].any()]
     return counts.compare_conditions(scheme, *(alive or every))
-
-
-def _robustness(
-    primary: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, looks: LooksFinding | None
-) -> tuple[RobustnessFinding, ...]:
-    test = None if looks is None else LookedTest.of(scheme, stagewise=looks.stagewise)
-    return robust(primary, scheme, columns, counts, looked=test)
 
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: CellCounts) -> list[Screened]:

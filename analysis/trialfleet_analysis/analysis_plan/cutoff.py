@@ -8,9 +8,9 @@ from datetime import date
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Scheme
-from trialfleet_analysis.statistics.estimates import EffectiveInterval
-from trialfleet_analysis.statistics.intervals import effective_sample_wilson
+from trialfleet_designs.comparison.columns import CellCounts, Scheme
+from trialfleet_statistics.estimates import EffectiveInterval
+from trialfleet_statistics.intervals import effective_sample_wilson
 
 FACTOR = "training cut-off"
 

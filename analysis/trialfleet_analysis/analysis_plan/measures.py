@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
-from trialfleet_analysis.analysis_plan.contrast import Contrast, plain_test
-from trialfleet_analysis.analysis_plan.correction import AdjustedPValue, Corrected, PValueSlot, in_both_estimands
-from trialfleet_analysis.statistics.continuous import (
+from trialfleet_designs.comparison.columns import Columns, Scheme
+from trialfleet_designs.comparison.contrast import Contrast, plain_test
+from trialfleet_designs.comparison.correction import AdjustedPValue, Corrected, PValueSlot, in_both_estimands
+from trialfleet_ledger.metric_table import METRICS
+from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.continuous import (
     BootstrapInterval,
     PermutationTest,
     SignedRankInterval,
@@ -21,10 +23,7 @@ from trialfleet_analysis.statistics.continuous import (
     signed_rank,
     stratified_permutation,
 )
-from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Test
-from trialfleet_analysis.tables.columns import Bools
-from trialfleet_ledger.metric_table import METRICS
-from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Bools, Estimand, Floats, Integers, Test
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.monitoring import design_of, drop_block_of, futility_of
-from trialfleet_analysis.statistics.comparisons import variance_components
-from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Interval, cannot_reject
-from trialfleet_analysis.statistics.power import (
+from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.monitoring import design_of, drop_block_of, futility_of
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import revised_reps
+from trialfleet_statistics.comparisons import variance_components
+from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, cannot_reject
+from trialfleet_statistics.power import (
     CampaignEffect,
     Population,
     SimulatedPower,
     campaign_power,
     stratified_power,
 )
-from trialfleet_analysis.statistics.power.allocation import (
+from trialfleet_statistics.power.allocation import (
     ONE_TASK,
     TOO_LARGE,
     balance_reps,
@@ -30,10 +32,8 @@ from trialfleet_analysis.statistics.power.allocation import (
     same_trials,
     within_variance,
 )
-from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
-from trialfleet_analysis.statistics.sequential import sequential_power
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import revised_reps
+from trialfleet_statistics.power.campaigns import EDGE, FACTORS, settled
+from trialfleet_statistics.sequential import sequential_power
 
 LARGEST_SHIFT = 80.0  # logits
 UNSEEN = 0.5  # the first guess where the normal approximation asks for more than 100 points

@@ -8,17 +8,17 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
 from trialfleet_analysis.analysis_plan.cutoff import FACTOR, side_of
 from trialfleet_analysis.ledger import Frame
-from trialfleet_analysis.statistics.estimates import Floats, Integers
-from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
+from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, truths
 from trialfleet_analysis.tables.rows import TaskRow
 from trialfleet_deliveries.registry import declares, list_channels
+from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
+from trialfleet_statistics.estimates import Bools, Floats, Integers
 
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
 
@@ -38,8 +38,7 @@ def scheme_of(
     can, an edited plan may.
     """
     plan = frame.plan
-    contrast, trend = plan.primary, plan.trend
-    for side in (contrast.treatment, contrast.control) if contrast else trend.trend if trend else ():
+    for side in plan.declared.sides.values() if plan.declared else ():
         if side not in frame.conditions:
             raise OperatorError(
                 f"primary: {side!r} is not among the conditions",
@@ -68,7 +67,7 @@ def scheme_of(
         cap_usd=plan.limits.cost_usd,
         planned_reps=plan.reps,
         decisions=frame.decisions,
-        trend=plan.trend,
+        in_place=None if plan.primary is not None else plan.declared,
     )
 
 

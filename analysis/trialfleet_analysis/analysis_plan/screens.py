@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.analysis_plan.correction import Family
-from trialfleet_analysis.statistics.comparisons import fisher
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.intervals import miettinen_nurminen
-from trialfleet_analysis.statistics.multiplicity import Attainability, attainability, benjamini_hochberg
+from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.correction import Family
+from trialfleet_statistics.comparisons import fisher
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.intervals import miettinen_nurminen
+from trialfleet_statistics.multiplicity import Attainability, attainability, benjamini_hochberg
 
 
 @dataclass(frozen=True)

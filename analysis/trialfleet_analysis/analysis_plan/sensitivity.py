@@ -10,7 +10,8 @@ from typing import Literal, cast
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import (
+from trialfleet_analysis.analysis_plan.measures import BUDGET
+from trialfleet_designs.comparison.columns import (
     CellCounts,
     Columns,
     FourCounts,
@@ -19,22 +20,16 @@ from trialfleet_analysis.analysis_plan.columns import (
     per_cell,
     rates,
 )
-from trialfleet_analysis.analysis_plan.compared import compare_tasks
-from trialfleet_analysis.analysis_plan.contrast import Contrast, pair_tasks, plain_test, side
-from trialfleet_analysis.analysis_plan.looked_robustness import (
-    GOES_ON,
-    LookedTest,
-    count_first_runs,
-    count_stages,
-)
-from trialfleet_analysis.analysis_plan.measures import BUDGET
-from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
-from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
-from trialfleet_analysis.statistics.estimates import Estimand, Integers, Interval, Test
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
-from trialfleet_analysis.statistics.missing import FourCounts as Arms
-from trialfleet_analysis.statistics.missing import loss_by_condition
-from trialfleet_analysis.statistics.missing.scenarios import (
+from trialfleet_designs.comparison.compared import compare_tasks
+from trialfleet_designs.comparison.contrast import Contrast, pair_tasks, plain_test, side
+from trialfleet_designs.comparison.judge import GOES_ON, RunJudge
+from trialfleet_statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
+from trialfleet_statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
+from trialfleet_statistics.estimates import Bools, Estimand, Integers, Interval, Test
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen
+from trialfleet_statistics.missing import FourCounts as Arms
+from trialfleet_statistics.missing import loss_by_condition
+from trialfleet_statistics.missing.scenarios import (
     FEW_CHOICES,
     SixCounts,
     assumed,
@@ -42,7 +37,6 @@ from trialfleet_analysis.statistics.missing.scenarios import (
     judged,
     tipping,
 )
-from trialfleet_analysis.tables.columns import Bools
 
 ScenarioName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
 
@@ -121,14 +115,14 @@ class _Judge:
 
 
 def robust(
-    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, looked: LookedTest | None = None
+    contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, judge: RunJudge | None = None
 ) -> tuple[RobustnessFinding, ...]:
     """In both estimands; nothing without a task that has trials in both arms.
 
     Over all primary tasks, also those that the contrast leaves out since losses left them too few trials: they
     enter as far as an assumption gives them trials. A retry that measured does not undo the loss before it: longer
     runs are lost more often, and failures run longer. So the four assumptions are made on first agent-started
-    attempts, and must decide as the measured trials do. With looks, `looked` takes them again on these tasks,
+    attempts, and must decide as the measured trials do. With looks, `judge` takes them again on these tasks,
     under each assumption.
     """
     a, b = scheme.pair(contrast)
@@ -143,7 +137,7 @@ def robust(
     six = (*arms[0], *arms[1])
     forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
     return (
-        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, looked, forged),
+        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, judge, forged),
         _finding(contrast, "tasks_like_these", _fixed(_paired, scheme, six), Arms(*as_measured), six, forged),
     )
 
@@ -154,16 +148,16 @@ def _on_these(
     six: SixCounts,
     scheme: Scheme,
     columns: Columns,
-    looked: LookedTest | None,
+    judge: RunJudge | None,
     forged: int,
 ) -> Iterator[RobustnessFinding]:
     """Nothing before the first look."""
-    if looked is None:
+    if judge is None:
         yield _finding(contrast, "these_tasks", _fixed(exact, scheme, six), measured, six, forged)
     elif scheme.decisions:
-        judge = _Judge(looked, looked.decide, looked.by_task, looked.choices)
-        seen = count_stages(scheme.decisions, scheme)
-        yield _finding(contrast, "these_tasks", judge, seen, count_first_runs(contrast, scheme, columns), forged)
+        own = _Judge(judge, judge.decide, judge.by_task, judge.choices)
+        first = judge.count_first(contrast, scheme, columns)
+        yield _finding(contrast, "these_tasks", own, judge.count_measured(scheme), first, forged)
 
 
 def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], scheme: Scheme, six: SixCounts) -> _Judge:

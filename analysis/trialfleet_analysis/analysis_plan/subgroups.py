@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme, rates
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.analysis_plan.correction import AdjustedPValue, Corrected, PValueSlot, in_both_estimands
-from trialfleet_analysis.statistics.comparisons.conditional import exact_p
-from trialfleet_analysis.statistics.comparisons.convolution import Strata, centre, chances, informative_strata
-from trialfleet_analysis.statistics.estimates import Estimand, Floats, Interval, Test
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
-from trialfleet_analysis.tables.columns import Bools
+from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme, rates
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.correction import AdjustedPValue, Corrected, PValueSlot, in_both_estimands
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.comparisons.conditional import exact_p
+from trialfleet_statistics.comparisons.convolution import Strata, centre, chances, informative_strata
+from trialfleet_statistics.estimates import Bools, Estimand, Floats, Interval, Test
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen
 
 EXACT, WELCH = "exact interaction, mid-p", "Welch's t on task differences"
 

@@ -10,23 +10,22 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.statistics.continuous import (
+from trialfleet_designs.comparison.columns import Columns, Scheme
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_statistics.continuous import (
     BootstrapInterval,
     cumulative_incidence,
     restricted_time_to_pass_difference,
 )
-from trialfleet_analysis.statistics.estimates import Floats, Integers, Interval
-from trialfleet_analysis.statistics.intervals import effective_sample_wilson
-from trialfleet_analysis.statistics.timing import (
+from trialfleet_statistics.estimates import Bools, Floats, Integers, Interval
+from trialfleet_statistics.intervals import effective_sample_wilson
+from trialfleet_statistics.timing import (
     HitGroup,
     described_by_hit,
     mean_share,
     median_over_tasks,
     slope_after_first_edit,
 )
-from trialfleet_analysis.tables.columns import Bools
 
 Phase = Literal["exploration", "edit", "tail"]
 

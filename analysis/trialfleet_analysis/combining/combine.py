@@ -9,22 +9,23 @@ from typing import Literal
 
 import numpy as np
 
-from trialfleet_analysis.analysis_plan.columns import FourCounts, rates
-from trialfleet_analysis.analysis_plan.contrast import agree, plain_interval, plain_test, side
 from trialfleet_analysis.analysis_plan.subgroups import EXACT, interaction
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
-from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_designs.comparison.columns import FourCounts, rates
+from trialfleet_designs.comparison.contrast import agree, plain_interval, plain_test, side
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.comparisons import (
     StratifiedTest,
     conditional_odds_ratio,
     paired_t_on_tasks,
     stratified_exact,
 )
-from trialfleet_analysis.statistics.comparisons.convolution import informative
-from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Interval, Test
-from trialfleet_analysis.statistics.intervals import Weights, stratified_miettinen_nurminen
-from trialfleet_analysis.statistics.pooling import (
+from trialfleet_statistics.comparisons.convolution import informative
+from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, Test
+from trialfleet_statistics.intervals import Weights, stratified_miettinen_nurminen
+from trialfleet_statistics.pooling import (
     CampaignVariance,
     RandomEffects,
     Weighing,
@@ -32,7 +33,6 @@ from trialfleet_analysis.statistics.pooling import (
     random_effects,
     strata_weights,
 )
-from trialfleet_ledger.plurals import plural
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding
-from trialfleet_analysis.analysis_plan.columns import FourCounts, counted, trials_run
-from trialfleet_analysis.analysis_plan.contrast import pair_tasks
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.cells import cell_counts
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.columns import FourCounts, counted, trials_run
+from trialfleet_designs.comparison.contrast import pair_tasks
+from trialfleet_designs.comparison.pair_evidence import PairEvidence
+from trialfleet_designs.protocol import Observed
+from trialfleet_designs.registry import find_design
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 
@@ -27,7 +28,7 @@ from trialfleet_ledger.plurals import plural
 class CampaignEvidence:
     """One campaign. `label`: its name, unique among those that are combined. `tasks`: those that its
     contrast is made of, an entry of `four` each. `identities`: every trial's id with its agent's seed,
-    and the digests of bundles: what two campaigns that hold the same trial have in common. `anytime`: what its
+    and the digests of bundles: what two campaigns that hold the same trial have in common. `evidence`: what its
     bets have won; None: it has a fixed end, and has reached it."""
 
     label: str
@@ -39,7 +40,7 @@ class CampaignEvidence:
     lost: int
     verified: bool
     identities: frozenset[object]
-    anytime: AnytimeFinding | None = None
+    evidence: PairEvidence | None = None
     tampered: str = ""  # what is not as it was written
 
     @property
@@ -56,7 +57,8 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
     with declared looks, not finished although it has a fixed end, or without one and not looked at yet."""
     plan = found.frame.plan
     primary = _declared(plan, where)
-    if primary.anytime is None:
+    schedule = primary.schedule
+    if schedule is None or schedule.has_fixed_end:
         _refuse_unfinished(found, where)
     else:
         _refuse_without_look(found.frame, where)
@@ -68,6 +70,8 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
     a, b = scheme.pair(primary)
     compared = pair_tasks(scheme, columns, counts, a, b)
     sides = (primary.treatment, primary.control)
+    design = find_design(primary)
+    observed = Observed(scheme, columns, counts, trials_run(columns, scheme))
     return CampaignEvidence(
         label=plan.campaign,
         where=where,
@@ -78,7 +82,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
         lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared.tasks),
         verified=found.verified,
         identities=_identities(found),
-        anytime=anytime_finding(scheme, trials_run(columns, scheme)),
+        evidence=design.multiply(design.find(primary, observed)),
         tampered=found.tampered,
     )
 
@@ -101,37 +105,16 @@ def _declared(plan: Plan, where: str) -> Primary:
             where=where,
             hint="leave it out, or name the campaign itself",
         )
-    if plan.trend is not None:
-        raise OperatorError(
-            "the campaign declares a trend over doses, and no test over several trends is specified",
-            where=where,
-            hint="leave it out, and read its own report",
-        )
+    refused = find_design(plan.declared).refuse_combining(plan.declared)
+    if refused is not None:
+        raise OperatorError(refused.message, where=where, hint=refused.hint)
     if plan.primary is None:
         raise OperatorError(
             "the campaign declares no primary contrast, so there is nothing to combine",
             where=where,
             hint="leave it out; a campaign that is to be combined declares `primary` before it runs",
         )
-    _refuse_decided(plan.primary, where)
     return plan.primary
-
-
-def _refuse_decided(primary: Primary, where: str) -> None:
-    """What was decided while it ran depends on its results."""
-    if isinstance(primary.stop, StopRule):
-        raise OperatorError(
-            "the campaign declared looks (primary.stop): when it ends depends on its results, and no exact test "
-            "over several such campaigns is specified",
-            where=where,
-            hint="leave it out, and read its own report, whose p allows for the looks",
-        )
-    if primary.halve:
-        raise OperatorError(
-            "the campaign halved its treatments (primary.halve): no test over several such campaigns is specified",
-            where=where,
-            hint="leave it out, and read its own report",
-        )
 
 
 def _refuse_without_look(frame: Frame, where: str) -> None:

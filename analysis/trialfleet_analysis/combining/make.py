@@ -16,10 +16,10 @@ from trialfleet_analysis.combining.sameness import differences, refuse_different
 from trialfleet_analysis.combining.shown import Combined
 from trialfleet_analysis.combining.wording import worded
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_analysis.statistics.pooling import Weighing
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import replace_outputs
+from trialfleet_statistics.pooling import Weighing
 
 
 @dataclass(frozen=True)

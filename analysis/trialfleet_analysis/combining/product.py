@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
 from trialfleet_analysis.combining.combine import common_name, in_several
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
-from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.statistics.estimates import Interval, rejects
-from trialfleet_analysis.statistics.sequential import anytime_p
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.comparison.pair_evidence import PairEvidence
+from trialfleet_ledger.designs.looks import Verdict
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import Verdict
+from trialfleet_statistics.estimates import Interval, rejects
+from trialfleet_statistics.sequential import anytime_p
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class EvidenceProduct:
 
 def without_a_fixed_end(campaigns: Sequence[CampaignEvidence]) -> bool:
     """Whether all of them are; False: none is. Raises `OperatorError` for campaigns of both kinds."""
-    kinds = {one.anytime is not None for one in campaigns}
+    kinds = {one.evidence is not None for one in campaigns}
     if len(kinds) < 2:
         return kinds == {True}
-    endless = ", ".join(one.label for one in campaigns if one.anytime is not None)
+    endless = ", ".join(one.label for one in campaigns if one.evidence is not None)
     raise OperatorError(
         f"campaigns without a fixed end (primary.stop.anytime: {endless}) multiply their e-values, the others add "
         "their trials up in an exact test: no test over both kinds is specified",
@@ -99,7 +99,7 @@ def multiplied(
     versions: Mapping[str, str],
 ) -> EvidenceProduct:
     """Every number, without its sentences. `campaigns`: by `labelled`; where alphas differ, the least holds."""
-    factors = tuple(_factor(one, one.anytime) for one in campaigns if one.anytime is not None)
+    factors = tuple(_factor(one, one.evidence) for one in campaigns if one.evidence is not None)
     alpha, total = min(one.primary.alpha for one in campaigns), math.fsum(one.log_evidence for one in factors)
     favoured = [one.side for one in factors if one.log_evidence > 0]
     side = favoured[0] if favoured else 0
@@ -124,26 +124,14 @@ def multiplied(
     )
 
 
-def _factor(one: CampaignEvidence, found: AnytimeFinding) -> MultipliedCampaign:
-    last = found.taken[-1]
+def _factor(one: CampaignEvidence, found: PairEvidence) -> MultipliedCampaign:
     return MultipliedCampaign(
         label=one.label,
         where=one.where,
         uid=one.plan.uid,
         treatment=one.primary.treatment,
         control=one.primary.control,
-        tasks=len(found.tasks),
-        blocks=last.blocks,
-        won=last.won,
-        lost=last.lost,
-        equal=last.equal,
-        broken=found.broken,
-        side=0 if last.margin is None else _side(last.margin),
-        halted=found.halted,
-        log_evidence=last.log_evidence,
-        p_value=found.p_value,
-        difference=found.difference,
-        ended=found.ended,
+        **vars(found),
     )
 
 
@@ -155,7 +143,3 @@ def _decided(p: float, alpha: float, side: int, *, conflict: bool) -> Outcome:
     if not rejects(p, alpha):
         return "not_shown"
     return "conflict" if conflict else "more" if side > 0 else "less"
-
-
-def _side(margin: float) -> int:
-    return (margin > 0) - (margin < 0)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from trialfleet_analysis.combining.product import EvidenceProduct, MultipliedCampaign
 from trialfleet_analysis.combining.sections import methods_section, record_section
-from trialfleet_analysis.report.figures import bare_p, evidence, p_value
-from trialfleet_analysis.report.findings.looks import DECISIONS
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.figures import bare_p, evidence, p_value
+from trialfleet_designs.document.tables import (
     ReportSection,
     difference,
     difference_limits,
@@ -18,6 +17,7 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
+from trialfleet_designs.looks.section import DECISIONS
 from trialfleet_ledger.plurals import plural
 
 NAMED = 5  # factors that the sentence names

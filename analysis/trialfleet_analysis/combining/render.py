@@ -11,14 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from trialfleet_analysis.combining.shown import Combined, CombinedLine, ShownCombination, shown
-from trialfleet_analysis.report.figures import bare_p, bare_points, p_value, point_limits
-from trialfleet_analysis.report.findings.tables import ReportSection
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
 from trialfleet_analysis.report.html.plots import Mark, Scale, differences, row
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.markdown import long_text, section_lines
+from trialfleet_designs.document.figures import bare_p, bare_points, p_value, point_limits
+from trialfleet_designs.document.tables import ReportSection
 from trialfleet_ledger.display_text import markdown as escaped
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural

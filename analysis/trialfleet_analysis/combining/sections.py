@@ -9,8 +9,8 @@ from typing import Protocol
 from trialfleet_analysis.combining.combine import Combination, CombinedCampaign
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_analysis.combining.wording import EVERY, WITHIN
-from trialfleet_analysis.report.figures import ESTIMANDS, NOTHING, bare_p, decimals, percent, unsigned_points
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.figures import ESTIMANDS, NOTHING, bare_p, decimals, percent, unsigned_points
+from trialfleet_designs.document.tables import (
     Cell,
     ReportSection,
     ReportTable,
@@ -24,7 +24,7 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.statistics.estimates import Interval, Test
+from trialfleet_statistics.estimates import Interval, Test
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.product import EvidenceProduct
 from trialfleet_analysis.combining.product_text import product_sections
 from trialfleet_analysis.combining.sections import combination_sections, combined_rows
-from trialfleet_analysis.report.figures import evidence
-from trialfleet_analysis.report.findings.tables import ReportSection
-from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_designs.document.figures import evidence
+from trialfleet_designs.document.tables import ReportSection
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Interval
 
 Combined: TypeAlias = Combination | EvidenceProduct
 LIKE = frozenset({"Random effects", "Another campaign"})

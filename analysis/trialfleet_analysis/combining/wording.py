@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.evidence import CampaignEvidence
-from trialfleet_analysis.report.campaign_report import Outcome
-from trialfleet_analysis.report.figures import level, p_value, percent, point_limits, points, unsigned_points
-from trialfleet_analysis.statistics.estimates import Estimand, Interval, Test, cannot_reject, rejects
-from trialfleet_analysis.statistics.pooling import FEW_CAMPAIGNS, Weighing
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, unsigned_points
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Estimand, Interval, Test, cannot_reject, rejects
+from trialfleet_statistics.pooling import FEW_CAMPAIGNS, Weighing
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 EVERY: dict[Weighing, str] = {

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
-from trialfleet_analysis.power_cli.halving import HalvingPlan, halving_plan
 from trialfleet_analysis.power_cli.known_tasks import (
     KnownTasksPlan,
     known_design,
@@ -14,13 +12,11 @@ from trialfleet_analysis.power_cli.known_tasks import (
     seen,
     with_frontier,
 )
-from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan, Stopping, bets_plan, control_rates, looks_plan
 from trialfleet_analysis.power_cli.plans import (
     Assumption,
     Assumptions,
     CampaignPlan,
     EffectForReps,
-    Effort,
     EqualCost,
     RepsForEffect,
     campaign_plan,
@@ -36,11 +32,17 @@ from trialfleet_analysis.power_cli.sources import (
     read_pilot,
     read_subject,
 )
-from trialfleet_analysis.power_cli.trend import TrendPlan, trend_rows
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.power import TestName
+from trialfleet_designs.document.tables import spaced
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.halving import HalvingPlan, halving_plan
+from trialfleet_designs.power.stops import Stopping, StopsPlan, control_rates
+from trialfleet_designs.power.trend import TrendPlan
+from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_designs.registry import find_design
+from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import TestName
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | TrendPlan
 
@@ -157,8 +159,8 @@ def _cell(asked: PowerOptions) -> Answer:
 
 def _campaign(asked: PowerOptions) -> Answered:
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
-    if subject is not None and subject.trend is not None:
-        return Answered(_trend(asked, subject, subject.trend))
+    if subject is not None and subject.in_place is not None:
+        return Answered(_in_place(asked, subject, subject.in_place))
     pilot = _pilot(asked)
     tasks = asked.tasks or (subject.tasks if subject else len(pilot.tasks) if pilot else 0)
     effort = _effort(asked, subject)
@@ -189,36 +191,41 @@ def _effect_with_looks(subject: Subject | None, plan: CampaignPlan) -> float | N
     """The named effect, the declared one, or the one that the design detects. None where there is none, without a
     rule to stop by, and for other reps than the campaign's, to which its looks belong."""
     only = plan.rows[0] if len(plan.rows) == 1 else None
-    if subject is None or subject.primary is None or subject.primary.stop is None:
+    if subject is None or not find_design(subject.primary).allows_for_looks:
         return None
     if only is None or only.reps != subject.reps:
         return None
     detected = only.effect.get("these_tasks")
     named = None if plan.treatment is None else plan.treatment - plan.assumptions.control.value
-    return named or subject.primary.effect or (detected and detected.effect) or None
+    return named or subject.declared.effect or (detected and detected.effect) or None
 
 
-def _trend(asked: PowerOptions, subject: Subject, declared: TrendPrimary) -> TrendPlan:
-    """For other tasks and reps too; `--to` is the rate at the highest dose."""
-    _refuse_others(asked, _TREND, "a declared trend")
+def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration) -> Answer:
+    """For other tasks and reps too; `--to` is the rate under the condition that is expected to pass most."""
+    what = f"a declared {spaced(declared.design)}"
+    _refuse_others(asked, _TREND, what)
     base, icc = CONTROL if asked.base is None else asked.base, ICC if asked.icc is None else asked.icc
-    effort, tasks = _effort(asked, subject), asked.tasks or subject.tasks
-    rows = trend_rows(
-        declared,
-        control_rates(tasks, base, icc),
-        _reps(asked, subject),
-        declared.effect if asked.to is None else asked.to - base,
-        effort,
+    tasks = asked.tasks or subject.tasks
+    question = PowerQuestion(
+        campaign=subject.declared.campaign,
+        rates=control_rates(tasks, base, icc),
+        base=base,
+        icc=icc,
+        reps=_reps(asked, subject),
+        effect=declared.planned_effect if asked.to is None else asked.to - base,
+        effort=_effort(asked, subject),
     )
-    return TrendPlan(subject.declared.campaign, declared.trend, declared.doses, tasks, base, icc, effort, rows)
+    plan = find_design(declared).plan_power(declared, question)
+    if plan is None:
+        raise OperatorError(
+            f"the power of {what} cannot be computed",
+            where=subject.declared.campaign,
+            hint="plan without `primary`",
+        )
+    return plan
 
 
-class _Stops(TypedDict):
-    looks: LooksPlan | None
-    bets: BetsPlan | None
-
-
-def _stops(subject: Subject, base: Floats, effect: float, effort: Effort, cost_rep: float | None) -> _Stops:
+def _stops(subject: Subject, base: Floats, effect: float, effort: Effort, cost_rep: float | None) -> StopsPlan:
     """What the declared looks, or bets, are expected to find and to take."""
     assert subject.primary is not None
     taken = Stopping(
@@ -230,17 +237,15 @@ def _stops(subject: Subject, base: Floats, effect: float, effort: Effort, cost_r
         min(effort.simulations, LOOKS_SIMULATIONS),
         effort.seed,
     )
-    if subject.primary.anytime is not None:
-        return {"looks": None, "bets": bets_plan(taken)}
-    return {"looks": looks_plan(taken), "bets": None}
+    return find_design(subject.primary).plan_stops(taken)
 
 
 def _known(asked: PowerOptions) -> KnownTasksPlan:
     """For the tasks of the campaign that is planned, else for those of the earlier one."""
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
-    if subject is not None and subject.trend is not None:
+    if subject is not None and subject.in_place is not None:
         raise OperatorError(
-            "a declared trend is not planned with each task's own rate",
+            f"a declared {spaced(subject.in_place.design)} is not planned with each task's own rate",
             where="--from-campaign",
             hint="leave it out, and say what you expect: --from 0.4 --icc 0.3",
         )
@@ -257,7 +262,7 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     plan = replace(plan, halvings=_halvings(subject, rates.rates.size, reps, price))
     plan = with_frontier(plan, earlier.sigma_int)
     shown = effect or designs[0].detects.effect
-    if not shown or subject is None or subject.primary is None or subject.primary.stop is None:
+    if not shown or subject is None or not find_design(subject.primary).allows_for_looks:
         return plan
     return replace(plan, **_stops(subject, rates.rates, shown, effort, price)) if reps == (subject.reps,) else plan
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trialfleet_analysis.power_cli.halving import HalvingPlan
-from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan, shifted
-from trialfleet_analysis.power_cli.plans import DeclaredDesign, Effort
+from trialfleet_analysis.power_cli.plans import DeclaredDesign
 from trialfleet_analysis.power_cli.sources import EarlierCampaign
-from trialfleet_analysis.statistics.difficulty import TaskDifficulty, task_difficulty
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.power import CampaignEffect, SimulatedPower, stratified_power
-from trialfleet_analysis.statistics.power.allocation import Design, balance_reps, frontier, least_effect
-from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.stops import BetsPlan, LooksPlan, shifted
+from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import CampaignEffect, SimulatedPower, stratified_power
+from trialfleet_statistics.power.allocation import Allocation, balance_reps, frontier, least_effect
+from trialfleet_statistics.power.campaigns import EDGE, FACTORS, settled
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class KnownTasksPlan:
     bets: BetsPlan | None = None
     halvings: tuple[HalvingPlan, ...] = ()
     sigma_int: float | None = None
-    frontier: tuple[Design, ...] = ()
+    frontier: tuple[Allocation, ...] = ()
     balance_reps: float | None = None
 
 
@@ -123,7 +124,7 @@ def with_frontier(plan: KnownTasksPlan, sigma_int: float | None) -> KnownTasksPl
     if not sigma_int:
         return found
     drawn = {"mean": seen.mean, "icc": seen.icc, "sigma_int": sigma_int}
-    designs: tuple[Design, ...] = ()
+    designs: tuple[Allocation, ...] = ()
     if len(plan.designs) == 1:
         reps = plan.designs[0].reps
         designs = frontier(len(seen.tasks), reps, **drawn, alpha=effort.alpha, power=effort.power)

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from trialfleet_analysis.power_cli.halving import HalvingPlan
-from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
-from trialfleet_analysis.statistics.estimates import Estimand
-from trialfleet_analysis.statistics.power import (
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.stops import BetsPlan, LooksPlan
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.power import (
+    Allocation,
     CampaignEffect,
-    Design,
     Population,
     SimulatedPower,
     TestName,
@@ -153,16 +154,6 @@ class Assumptions:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How the plan is simulated. `power`: the goal."""
-
-    power: float
-    alpha: float
-    simulations: int
-    seed: int
-
-
-@dataclass(frozen=True)
 class DeclaredDesign:
     """What a campaign declares. `estimand`, `treatment`, `control`: None without a primary contrast.
     `effect`: the difference that it was planned to see. `apart`: tasks that no comparison counts."""
@@ -205,7 +196,7 @@ class CampaignPlan:
     looks: LooksPlan | None = None
     bets: BetsPlan | None = None
     halvings: tuple[HalvingPlan, ...] = ()
-    frontier: tuple[Design, ...] = ()
+    frontier: tuple[Allocation, ...] = ()
     balance_reps: float | None = None
 
 
@@ -221,8 +212,8 @@ class EqualCost:
     alpha: float
     power: float
     best_reps: float | None
-    best: Design
-    designs: tuple[Design, ...]
+    best: Allocation
+    designs: tuple[Allocation, ...]
 
 
 def campaign_plan(
@@ -243,7 +234,7 @@ def campaign_plan(
     sd = None if treatment is None else calibrated(population).sd_effect
     rows = tuple(_row(tasks, n, population, effort, named=treatment is not None) for n in reps)
     mean, icc, sigma = assumptions.control.value, assumptions.icc.value, assumptions.sigma_int.value
-    designs: tuple[Design, ...] = ()
+    designs: tuple[Allocation, ...] = ()
     if len(reps) == 1:
         designs = frontier(
             tasks, reps[0], mean=mean, icc=icc, sigma_int=sigma, alpha=effort.alpha, power=effort.power
@@ -310,7 +301,7 @@ def _row(tasks: int, reps: int, population: Population, effort: Effort, *, named
     )
 
 
-def _shown(designs: Sequence[Design], best: Design) -> tuple[Design, ...]:
+def _shown(designs: Sequence[Allocation], best: Allocation) -> tuple[Allocation, ...]:
     """The best, the extremes, and designs whose tasks grow by about one ratio."""
     ratio = (designs[-1].tasks / designs[0].tasks) ** (1 / (SHOWN - 1))
     wanted = {

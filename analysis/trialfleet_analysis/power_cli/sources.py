@@ -12,15 +12,16 @@ import pyarrow as pa
 from trialfleet_analysis.ledger import Frame, read_frame
 from trialfleet_analysis.power_cli.plans import Assumption, Assumptions, DeclaredDesign
 from trialfleet_analysis.source import find_source
-from trialfleet_analysis.statistics.comparisons import heterogeneity, variance_components
-from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.tables.columns import among, codes, known, numbers, some, truths
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
+from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.comparisons import heterogeneity, variance_components
+from trialfleet_statistics.estimates import Interval
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 
@@ -35,7 +36,7 @@ class Subject:
     reps: int
     alpha: float | None
     primary: Primary | None = None
-    trend: TrendPrimary | None = None
+    in_place: Declaration | None = None  # declared in place of a contrast
 
     @property
     def tasks(self) -> int:
@@ -69,19 +70,20 @@ def _frozen(campaign: str, store: str | None) -> Subject:
     compared = tuple(task.order.id for task in frame.plan.tasks if task.primary)
     _comparing(len(frame.conditions), campaign)
     plan = frame.plan
-    return _subject(plan.title, plan.primary or plan.trend, compared, len(plan.tasks) - len(compared), frame.reps)
+    return _subject(plan.title, plan.declared, compared, len(plan.tasks) - len(compared), frame.reps)
 
 
-def _subject(
-    name: str, primary: Primary | TrendPrimary | None, tasks: tuple[str, ...], apart: int, reps: int
-) -> Subject:
-    if isinstance(primary, TrendPrimary):
-        own = DeclaredDesign(name, None, None, primary.estimand, primary.effect, apart)
-        return Subject(own, tasks, reps, primary.alpha, trend=primary)
-    if primary is None:
+def _subject(name: str, declared: Declaration | None, tasks: tuple[str, ...], apart: int, reps: int) -> Subject:
+    if declared is None:
         return Subject(DeclaredDesign(name, None, None, None, apart=apart), tasks, reps, None)
-    declared = DeclaredDesign(name, primary.treatment, primary.control, primary.estimand, primary.effect, apart)
-    return Subject(declared, tasks, reps, primary.tested.alpha, primary)
+    alpha, effect = declared.tested.test_alpha, declared.planned_effect
+    if not isinstance(declared, Primary):
+        own = DeclaredDesign(name, None, None, "these_tasks", effect, apart)
+        return Subject(own, tasks, reps, alpha, in_place=declared)
+    sides = declared.treatment, declared.control
+    return Subject(
+        DeclaredDesign(name, *sides, declared.estimand, effect, apart), tasks, reps, alpha, primary=declared
+    )
 
 
 def _comparing(conditions: int, where: str) -> None:

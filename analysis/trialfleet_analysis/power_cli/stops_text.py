@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from trialfleet_analysis.power_cli.halving import HalvingPlan
 from trialfleet_analysis.power_cli.known_tasks import KnownDesign, KnownTasksPlan
-from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
-from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head, points, table
-from trialfleet_analysis.report.figures import NOTHING, percent
+from trialfleet_designs.document.figures import NOTHING, percent
+from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.stops import BetsPlan, LooksPlan
+from trialfleet_designs.power.trend import TrendPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 

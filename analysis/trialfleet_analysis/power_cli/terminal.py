@@ -23,15 +23,15 @@ from trialfleet_analysis.power_cli.plans import (
 )
 from trialfleet_analysis.power_cli.sources import Pilot
 from trialfleet_analysis.power_cli.stops_text import bets, halvings, known, looks, trend
-from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head as _head
 from trialfleet_analysis.power_cli.words import points as _points
 from trialfleet_analysis.power_cli.words import table as _table
-from trialfleet_analysis.report.figures import NOTHING, percent
-from trialfleet_analysis.statistics.estimates import Estimand
-from trialfleet_analysis.statistics.power import Design, TestName
+from trialfleet_designs.document.figures import NOTHING, percent
+from trialfleet_designs.power.trend import TrendPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.power import Allocation, TestName
 
 TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Boschloo's exact test"}
 NAMES: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
@@ -260,7 +260,7 @@ def _equal_cost(found: EqualCost) -> Iterator[RenderableType]:
     )
 
 
-def _effects(design: Design) -> tuple[str, str]:
+def _effects(design: Allocation) -> tuple[str, str]:
     return (
         NOTHING if design.mde is None else _points(design.mde),
         NOTHING if design.mde_these_tasks is None else _points(design.mde_these_tasks),

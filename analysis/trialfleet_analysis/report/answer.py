@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.rates import ConditionResult
-from trialfleet_analysis.report.campaign_report import Outcome, Report
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.causes import forged_sentences
-from trialfleet_analysis.report.cost_sentence import spent, trials_taken
+from trialfleet_analysis.report.cost_sentence import spent
 from trialfleet_analysis.report.crashes import crash_sentences, find_halted_sides
 from trialfleet_analysis.report.declared_result import (
     ENOUGH,
@@ -18,23 +16,24 @@ from trialfleet_analysis.report.declared_result import (
     declared_result,
     missing_runs,
     outcome_of,
+    report_context,
 )
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.extended import EXTENDED
+from trialfleet_designs.document.figures import (
     level,
     limits,
     p_value,
     percent,
     point_limits,
     points,
-    quantity,
     unsigned_points,
 )
-from trialfleet_analysis.report.halving_answer import halving_answer
-from trialfleet_analysis.report.trend_answer import name_thin_tasks, trend_answer
-from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_designs.document.tables import spaced
+from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_ledger.plurals import plural
 
-EXTENDED = "its p is not valid: reps were added after results were seen"
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 
@@ -54,10 +53,14 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
     if halted := find_halted_sides(report):
         names = " and ".join(halted)
         are = "conditions are halted" if len(halted) > 1 else "condition is halted"
-        declared = "trend" if report.headline is None else f"contrast {report.headline.name}"
+        declared = (
+            spaced(report.analysis.design) if report.headline is None else f"contrast {report.headline.name}"
+        )
         return (f"The declared {declared} has no answer: its {are} ({names}).",)
-    if report.analysis.trend is not None:
-        return trend_answer(report.analysis.trend, EXTENDED if report.progress.extended_after_look else None)
+    design, found, context = report.design, report.analysis.found, report_context(report)
+    own = design.answer(found, context)
+    if own is not None:
+        return own
     result = declared_result(report)
     if result is None:
         return tuple(_conditions(report))
@@ -72,46 +75,8 @@ def _of_contrast(report: Report) -> tuple[str, ...]:
     if clauses:
         first = f"{first} ({'; '.join(clauses)})"
     fragile = "" if outcome == "undefined" else _fragile(result)
-    after = halving_answer(report, report.analysis.halving) if report.analysis.halving else (_saved(result),)
+    after = design.add_sentences(found, context)
     return tuple(text for text in (f"{first}.{_thin(result)}{fragile}", second, *after) if text)
-
-
-def _saved(result: DeclaredResult) -> str | None:
-    """Why the campaign is over, and what it took; None where no look has saved a trial."""
-    if result.anytime is not None:
-        return _bought(result.anytime)
-    found = result.looks
-    if found is None or found.ended is None:
-        return None
-    why = _shortened(found)
-    if why is None:
-        return None
-    taken, fixed_plan = found.trials, plural(found.planned_trials, "trial")
-    fixed = ""
-    if taken.cost_usd:
-        each = taken.cost_usd / (taken.trials - taken.unpriced)
-        fixed = f" and {quantity(each * found.planned_trials, 'usd')}"
-    return f"{why}: this answer took {trials_taken(taken)}; the fixed plan would have taken {fixed_plan}{fixed}."
-
-
-def _shortened(found: LooksFinding) -> str | None:
-    """What saved trials: a stop before the last block, or tasks that were left out."""
-    last, of = found.taken[-1], found.planned[-1]
-    if last.blocks < of:
-        return (
-            f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
-            f"{plural(of, 'block')}"
-        )
-    if found.dropped:
-        return f"Left out after block {found.drop_after}, saturated: {plural(len(found.dropped), 'task')}"
-    return None
-
-
-def _bought(found: AnytimeFinding) -> str | None:
-    if found.ended is None:
-        return None
-    after = plural(found.taken[-1].blocks, "block")
-    return f"Stopped for {found.ended} after {after}: this answer took {trials_taken(found.trials)}."
 
 
 def estimand(report: Report) -> str:
@@ -133,14 +98,12 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         )
     if outcome in SHOWN:
         return f"On {on}, {a} passed {outcome} often than {b}"
-    going_on = result.monitored or any(
-        found is not None and found.ended is None for found in (result.looks, result.anytime)
-    )
+    going_on = result.monitored or result.design.goes_on(result.found)
     if _equivalent(result) and not going_on:
-        margin = unsigned_points(result.declared.margin)
+        margin, at = unsigned_points(result.declared.margin), " at the looks" * result.design.allows_for_looks
         return (
             f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
-            f"(two one-sided tests{' at the looks' if result.looks else ''}, each at {result.declared.alpha:g})"
+            f"(two one-sided tests{at}, each at {result.declared.alpha:g})"
         )
     nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
@@ -187,7 +150,7 @@ def _thin(result: DeclaredResult) -> str:
     if not thin:
         return ""
     left_out = f" {name_thin_tasks(thin)}"
-    if every is None or result.looks is not None or result.anytime is not None:
+    if every is None or result.design.allows_for_looks:
         return f"{left_out}."
     difference = every.these_tasks if result.estimand == "these_tasks" else every.tasks_like_these
     if difference.estimate is None:
@@ -200,7 +163,7 @@ def _thin(result: DeclaredResult) -> str:
 
 def _given_up(result: DeclaredResult) -> str | None:
     """Why the rule of futility ended the campaign, as a clause; None: it did not."""
-    return None if result.looks is None else result.looks.given_up
+    return result.design.explain_stop(result.found)
 
 
 def _after_stop(result: DeclaredResult, outcome: Outcome) -> list[str]:
@@ -223,13 +186,7 @@ def _extended(result: DeclaredResult) -> str:
 
 def _withdrawn(result: DeclaredResult) -> str:
     """Where data were seen that no longer count."""
-    if result.looks is not None and result.looks.taken:
-        last, ended = result.looks.taken[-1].number, result.looks.ended
-        return f"{'decided' if ended else 'going on'} at look {last} on data since withdrawn"
-    if result.anytime is not None and result.anytime.taken:
-        last, ended = result.anytime.taken[-1].blocks, result.anytime.ended
-        return f"{'decided' if ended else 'going on'} after block {last} on data since withdrawn"
-    return "decided on data since withdrawn"
+    return f"{result.design.name_last_look(result.found)} on data since withdrawn"
 
 
 def _few(result: DeclaredResult) -> str:
@@ -248,7 +205,7 @@ def _needed(result: DeclaredResult, outcome: Outcome) -> str:
             f"; the plan with its looks had {percent(planned.power)} power at a true difference of "
             f"{unsigned_points(planned.effect)} points"
         )
-    if found is None or found.mde is None or result.looks is not None:
+    if found is None or found.mde is None or result.design.plans_power:
         return ""
     needed = f"{unsigned_points(found.mde)} points"
     return f"; a true difference of at least {needed} would have been needed ({100 * found.power:g}% power)"

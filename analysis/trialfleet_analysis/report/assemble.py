@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.analyse import analyse
-from trialfleet_analysis.analysis_plan.columns import TrialsRun, counted, per_cell
 from trialfleet_analysis.analysis_plan.cutoff import split
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.kept_answer import CampaignAnswer
@@ -46,8 +45,9 @@ from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.tables.columns import among, codes, integers, known, numbers, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_designs.comparison.columns import TrialsRun, counted, per_cell
 from trialfleet_ledger.amendments import select_halted_cells
-from trialfleet_ledger.looks import stopped
+from trialfleet_ledger.designs.looks import stopped
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.stage_reached import Stage
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from trialfleet_analysis.analysis_plan.analyse import Analysis
-from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.analysis_plan.screens import TaskScreening
 from trialfleet_analysis.losses import LossCount, LossMessage, LossRate, OperatorStops
@@ -29,8 +28,9 @@ from trialfleet_analysis.process import (
 )
 from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
 from trialfleet_analysis.tables.rows import TaskRow
-
-Outcome = Literal["more", "less", "conflict", "not_shown", "not_possible", "undefined"]
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.registry import DESIGNS, AnyDesign
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,12 @@ class Report:
         """`decided`: a declared look, or a bet, has ended the campaign before its last trial."""
         if not self.progress.interim:
             return "final"
-        looks, anytime = self.analysis.looks, self.analysis.anytime
-        by_look = looks is not None and looks.ended is not None and not looks.extended
-        return "decided" if by_look or (anytime is not None and anytime.ended is not None) else "interim"
+        return "decided" if self.design.has_ended(self.analysis.found) else "interim"
+
+    @property
+    def design(self) -> AnyDesign:
+        """Of what the campaign declares."""
+        return DESIGNS[self.analysis.design]
 
     @property
     def headline(self) -> Contrast | None:
@@ -191,4 +194,14 @@ def to_json(report: Report, *, trials: bool = True) -> str:
     """The whole report; without the trials' ids when `trials` is False. Same report, same bytes."""
     hidden = None if trials else {"cells": {"__all__": {"trials", "endings"}}}
     plain = _ADAPTER.dump_python(report, mode="json", exclude=hidden)
+    plain["analysis"] = dict(_name_finding(report.analysis.design, plain["analysis"]))
     return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _name_finding(design: str, analysis: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """With what the declared design found under that design's name."""
+    for key, value in analysis.items():
+        if key == "found":
+            yield from ((name, value if name == design else None) for name in DESIGNS if name != "fixed")
+        elif key not in ("design", "sides"):
+            yield key, value

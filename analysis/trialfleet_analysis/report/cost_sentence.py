@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.analysis_plan.columns import TrialsTaken
-from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.measures import CostPerPass, MeasureContrast
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import level, quantity, times
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.document.figures import level, quantity, times
 from trialfleet_ledger.metric_table import Unit
-from trialfleet_ledger.plurals import plural
 
 
 def spent(report: Report, contrast: Contrast) -> str | None:
     """None where no trial has a cost, a time or turns."""
     return _per_pass(report, contrast) or _per_trial(report, contrast)
-
-
-def trials_taken(found: TrialsTaken) -> str:
-    """All that ran, and their money: as far as it is known.
-
-    >>> trials_taken(TrialsTaken(28, 12.5, 3))
-    '28 trials and $12.50 (3 of them left no cost)'
-    """
-    trials = plural(found.trials, "trial")
-    if not found.cost_usd:
-        return trials
-    some = f" ({found.unpriced:,} of them left no cost)" if found.unpriced else ""
-    return f"{trials} and {quantity(found.cost_usd, 'usd')}{some}"
 
 
 def _per_pass(report: Report, contrast: Contrast) -> str | None:

@@ -6,20 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.process import CrashCount
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import p_value
-from trialfleet_analysis.statistics.missing.by_condition import loss_by_condition
+from trialfleet_designs.document.figures import p_value
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.missing.by_condition import loss_by_condition
 
 _ALPHA = 0.05
 
 
 def find_halted_sides(report: Report) -> list[str]:
-    """Conditions of the declared contrast, or doses of the declared trend, that are halted."""
-    contrast, trend = report.headline, report.analysis.trend
-    sides = [] if contrast is None else [contrast.treatment, contrast.control]
-    sides += [] if trend is None else [one.condition for one in trend.doses]
-    return [name for name in sides if name in report.halted_conditions]
+    """Conditions that the declared test compares and that are halted."""
+    return [name for name in report.analysis.sides if name in report.halted_conditions]
 
 
 def crash_sentences(report: Report) -> tuple[str, ...]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeCompanion, AnytimeFinding
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable, PlannedPower
 from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
-from trialfleet_analysis.report.campaign_report import Outcome, Report
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.crashes import find_halted_sides
-from trialfleet_analysis.report.trend_answer import trend_outcome
-from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.anytime.finding import AnytimeCompanion
+from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.protocol import Reported
+from trialfleet_designs.registry import DESIGNS, FIXED, AnyDesign
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Estimand, cannot_reject, rejects
 
 ENOUGH = 3  # informative tasks from which on a number over tasks is shown without their number
 
@@ -36,7 +37,8 @@ F = TypeVar("F", bound=OfEstimand)
 class DeclaredResult:
     """The declared contrast in one estimand. What was not computed is None. `cancelled`: the campaign was, before
     a look ended it. `withdrawn`: trials that its looks counted and that no longer count. `extended`: reps
-    were added after results were seen, and no declared rule allows for that; `companion`: what holds then."""
+    were added after results were seen, and no declared rule allows for that; `companion`: what holds then.
+    `design`: what is declared, with what it `found`; in the other estimand a contrast at a fixed end."""
 
     contrast: Contrast
     declared: Primary
@@ -49,8 +51,9 @@ class DeclaredResult:
     planned: PlannedPower | None
     equivalence: EquivalenceFinding | None
     robustness: RobustnessFinding | None
-    looks: LooksFinding | None
-    anytime: AnytimeFinding | None
+    design: AnyDesign
+    found: Any
+    context: Reported
     withdrawn: int
     extended: bool
     companion: AnytimeCompanion | None
@@ -63,29 +66,47 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         return None
     on_these = (declared.estimand == "these_tasks") != other
     estimand: Estimand = "these_tasks" if on_these else "tasks_like_these"
-    anytime = analysis.anytime if on_these else None
+    design = DESIGNS[analysis.design] if on_these else FIXED
+    betting = not design.is_fixed_on(estimand)
     return DeclaredResult(
         contrast=contrast,
         declared=declared,
         estimand=estimand,
-        monitored=analysis.monitored and not (on_these and (analysis.looks or anytime)),
+        monitored=analysis.monitored and not design.allows_for_looks,
         cancelled=report.progress.cancelled,
         part=contrast.these_tasks if on_these else contrast.tasks_like_these,
-        detectable=None if anytime else _of(analysis.outlook.detectable, estimand),
-        power=None if anytime else _of(analysis.outlook.declared, estimand),
+        detectable=None if betting else _of(analysis.outlook.detectable, estimand),
+        power=None if betting else _of(analysis.outlook.declared, estimand),
         planned=analysis.outlook.planned if on_these else None,
         equivalence=_of(analysis.equivalence, estimand),
         robustness=_of(analysis.robustness, estimand),
-        looks=analysis.looks if on_these else None,
-        anytime=anytime,
+        design=design,
+        found=analysis.found if on_these else None,
+        context=report_context(report),
         withdrawn=analysis.withdrawn if on_these else 0,
-        extended=report.progress.extended_after_look and not (on_these and (analysis.looks or anytime)),
+        extended=report.progress.extended_after_look and not design.allows_for_looks,
         companion=analysis.extended if on_these else None,
     )
 
 
 def _of(found: Sequence[F], estimand: Estimand) -> F | None:
     return next((one for one in found if one.estimand == estimand), None)
+
+
+def report_context(report: Report) -> Reported:
+    """What a design is told of the report besides its finding."""
+    declared, progress = report.analysis.declared, report.progress
+    return Reported(
+        contrasts=report.analysis.contrasts,
+        rates={one.condition: one.these_tasks for one in report.conditions},
+        alpha=0.05 if declared is None else declared.alpha,
+        control="" if declared is None else declared.control,
+        monitored=report.analysis.monitored,
+        cancelled=progress.cancelled,
+        extended=progress.extended_after_look,
+        after_decision=progress.after_decision,
+        tasks=len(report.tasks),
+    )
 
 
 def decided(report: Report) -> Outcome | None:
@@ -96,8 +117,9 @@ def decided(report: Report) -> Outcome | None:
     """
     if find_halted_sides(report):
         return "undefined"
-    if report.analysis.trend is not None:
-        return trend_outcome(report.analysis.trend)
+    own = report.design.tell_outcome(report.analysis.found)
+    if own is not None:
+        return own
     result = declared_result(report)
     return None if result is None else outcome_of(result)
 

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from trialfleet_analysis.rates import ConditionResult
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, limits, percent
-from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_designs.document.figures import NOTHING, limits, percent
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Interval
 
 WIDEST = 100  # columns: longer lines are hard to read
 MOST = 12  # conditions that are drawn

@@ -8,8 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
-from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts
-from trialfleet_analysis.analysis_plan.halving import refuse_left_out
 from trialfleet_analysis.kept_answer import keep_answer, versions
 from trialfleet_analysis.report.assemble import answer_of, assemble, below_plan
 from trialfleet_analysis.report.campaign_report import Report, to_json
@@ -17,6 +15,8 @@ from trialfleet_analysis.report.html.page import EmbeddedPairs, to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import emptiest
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_designs.comparison.composition import Arm, checked_contrasts
+from trialfleet_designs.halving.finding import refuse_left_out
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import replace_outputs
 from trialfleet_ledger.plurals import plural

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
-from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value
 from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
+from trialfleet_designs.document.tables import ReportSection, ReportTable, Value
 from trialfleet_ledger.display_text import markdown as text
 from trialfleet_ledger.plurals import plural
 

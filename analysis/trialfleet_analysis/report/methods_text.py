@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import ESTIMANDS
-from trialfleet_ledger.looks import StopRule
+from trialfleet_designs.document.figures import ESTIMANDS
+from trialfleet_designs.registry import DESIGNS
 from trialfleet_ledger.plurals import plural
 
 TITLE = "For the methods section"
@@ -73,27 +73,13 @@ def _design(report: Report) -> Iterator[str]:
     yield f"{plural(progress.measured, 'trial')} ended with a verdict, {progress.missing:,} without one:"
     yield "these are missing data, not failures."
     yield f"{plural(sum(one.attempts for one in report.losses), 'attempt')} at trials were lost in all."
-    yield from _changed_at_looks(report)
+    yield from report.design.describe_changes(report.analysis.found)
     if progress.interim:
         yield f"The numbers are interim, of {plural(progress.complete_blocks, 'complete block')}."
     if progress.looks:
         yield f"Results were looked at {plural(progress.looks, 'time')} before the end."
     if progress.extended_after_look:
         yield "Repetitions were added after a look."
-
-
-def _changed_at_looks(report: Report) -> Iterator[str]:
-    looks, halving = report.analysis.looks, report.analysis.halving
-    if halving is not None and halving.left_out:
-        yield f"As declared, {' and '.join(halving.left_out)} had no trials after block {halving.after}:"
-        yield f"of the four treatments {halving.chosen} went on with the declared one, having the highest mean"
-        yield "pass rate of the three others."
-    if looks is not None and looks.revised_from is not None:
-        yield f"{plural(looks.revised_from, 'repetition')} were planned; the declared look after block"
-        yield f"{looks.reestimate_after} re-estimated them, blinded, as {looks.planned[-1]}."
-    if looks is not None and looks.dropped:
-        yield f"As declared, {plural(len(looks.dropped), 'task')} had no trials after block {looks.drop_after},"
-        yield "since all or none of their trials had passed over all conditions together."
 
 
 def _agent(report: Report) -> str:
@@ -108,10 +94,11 @@ def _agent(report: Report) -> str:
 
 def _analysis(report: Report) -> Iterator[str]:
     declared, method = report.analysis.declared, {one.number: one.method for one in report.analysis.methods}
-    if declared is not None and report.analysis.trend is None:
+    if declared is not None:
+        own = report.design.describe_alpha(report.analysis.found)
         yield (
             f"Declared before the first trial: {declared.treatment} against {declared.control} on "
-            f"{ESTIMANDS[declared.estimand]}, α = {declared.alpha:g}{_quarter(report)}."
+            f"{ESTIMANDS[declared.estimand]}, α = {declared.alpha:g}{own}."
         )
     yield f"A contrast on these tasks: {method.get('a contrast, these tasks')};"
     yield f"its difference: {method.get('its difference')}; on tasks like these:"
@@ -121,25 +108,11 @@ def _analysis(report: Report) -> Iterator[str]:
     yield f"Computed with {', '.join(versions)}."
 
 
-def _quarter(report: Report) -> str:
-    found = report.analysis.halving
-    return "" if found is None else f" (a quarter of {found.alpha:g}, as of each of four treatments that is left)"
-
-
 def _unused(report: Report) -> set[str]:
     """Methods that the table describes and that this campaign has not declared."""
-    declared = report.analysis.declared
-    looks = declared is not None and isinstance(declared.stop, StopRule)
-    anytime = declared is not None and declared.anytime is not None
-    margin = declared is not None and declared.margin is not None
-    wanted = {
-        "a contrast at declared looks": looks,
-        "a contrast without a fixed end": anytime,
-        "treatments that are halved": declared is not None and declared.halve,
-        "a trend over doses": report.analysis.trend is not None,
-        "equivalence": margin,
-    }
-    return {number for number, used in wanted.items() if not used}
+    declared, own = report.analysis.declared, report.design.uses
+    others = {number for design in DESIGNS.values() for number in design.uses - own}
+    return others if declared is not None and declared.margin is not None else others | {"equivalence"}
 
 
 @cache

@@ -13,7 +13,6 @@ from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
-from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan, PlannedAgent
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment
@@ -90,16 +89,8 @@ def _campaign(frame: Frame) -> Iterator[tuple[str, str]]:
     yield "campaign.json", f"sha256 {frame.plan_sha256}"
     yield "seed", str(plan.seed)
     yield "reps", str(frame.reps) if frame.reps == plan.reps else f"{frame.reps} (planned {plan.reps})"
-    if plan.primary:
-        primary = plan.primary
-        sides = f"{primary.treatment} − {primary.control}"
-        yield "primary contrast", f"{sides}, {primary.estimand}, α {primary.alpha:g}"
-        if primary.halve:
-            yield "halving", f"after block {halving_block(plan.reps)}; every test at α {primary.tested.alpha:g}"
-    elif plan.trend:
-        doses = zip(plan.trend.trend, plan.trend.doses, strict=True)
-        shown = ", ".join(f"{name} {dose:,}" for name, dose in doses)
-        yield "primary trend", f"over the doses {shown}; these_tasks, α {plan.trend.alpha:g}"
+    if plan.declared:
+        yield from plan.declared.describe(plan.reps)
     else:
         yield "primary contrast", "none declared"
 

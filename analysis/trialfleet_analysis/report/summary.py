@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
-from trialfleet_analysis.analysis_plan.contrast import OnTheseTasks
-from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.power_summary import Detectable
 from trialfleet_analysis.report.campaign_report import Report, SummaryEntry, SummaryRow
 from trialfleet_analysis.report.declared_result import DeclaredResult, declared_result, missing_runs
-from trialfleet_analysis.report.figures import (
+from trialfleet_designs.comparison.contrast import OnTheseTasks
+from trialfleet_designs.document.figures import (
     DEMONSTRATED,
     NOTHING,
     bare_p,
@@ -82,7 +80,7 @@ def _test(result: DeclaredResult) -> SummaryEntry:
     if test.p_value is None:
         return SummaryEntry(NOTHING, test.reason)
     method = "exact, conditional, mid-p" if result.estimand == "these_tasks" else "paired t on task differences"
-    if result.looks is not None or result.anytime is not None:
+    if result.design.allows_for_looks:
         method = test.method
     alpha = f"alpha {result.declared.alpha:g}" if adjusted is None else f"{bare_p(adjusted.p_value)} after Holm"
     monitored = "; not valid under monitoring" if result.monitored else ""
@@ -93,34 +91,8 @@ def _test(result: DeclaredResult) -> SummaryEntry:
 def _looks(result: DeclaredResult) -> SummaryEntry | None:
     if result.declared.stop is None:
         return None
-    if result.anytime is not None:
-        return _bets(result.anytime)
-    found = result.looks
-    if found is None:
-        return SummaryEntry(NOTHING, "declared for these tasks")
-    going = "the campaign was cancelled" if result.cancelled else "the campaign goes on"
-    state = f"decided: {found.ended}" if found.ended else going
-    estimate = _looks_estimate(found, cancelled=result.cancelled)
-    reps = (
-        f"; {plural(found.planned[-1], 'rep')} re-estimated, {found.revised_from} planned"
-        if found.revised_from
-        else ""
-    )
-    return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{estimate}{reps}")
-
-
-def _looks_estimate(found: LooksFinding, *, cancelled: bool) -> str:
-    """Which difference stands in the table above, or the one that allows for looks."""
-    if found.taken and not found.stagewise and (found.ended or cancelled):
-        early = found.ended != "end" or found.taken[-1].blocks < found.planned[-1]
-        return f"; raw difference{', stopped early' if early else ''}"
-    median = found.difference.estimate if found.difference is not None and found.unbiased else None
-    return "" if median is None else f"; median-unbiased difference {points(median)}"
-
-
-def _bets(found: AnytimeFinding) -> SummaryEntry:
-    state = f"decided: {found.ended}" if found.ended else "may go on"
-    return SummaryEntry(f"after each of {plural(len(found.taken), 'block')}", state)
+    cell = result.design.summarise(result.found, result.context)
+    return SummaryEntry(NOTHING, "declared for these tasks") if cell is None else SummaryEntry(*cell)
 
 
 def _information(result: DeclaredResult) -> SummaryEntry:
@@ -141,7 +113,7 @@ def _information(result: DeclaredResult) -> SummaryEntry:
 
 def _detectable(result: DeclaredResult) -> SummaryEntry | None:
     found = result.detectable
-    if result.looks is not None:
+    if result.design.plans_power:
         return _of_plan(result)
     if found is None:
         return None
@@ -172,7 +144,7 @@ def _power(result: DeclaredResult) -> SummaryEntry | None:
     found = result.power
     if found is None:
         return None
-    if result.looks is not None:
+    if result.design.plans_power:
         return _of_plan(result)
     if found.power is None or found.monte_carlo_se is None:
         return SummaryEntry(NOTHING, found.reason)

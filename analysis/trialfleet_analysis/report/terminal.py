@@ -8,12 +8,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.losses import LossCount
 from trialfleet_analysis.rates import CellResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.findings.effort import core_seconds
+from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_designs.document.figures import (
     NOTHING,
     bare_p,
     bare_points,
@@ -22,9 +24,7 @@ from trialfleet_analysis.report.figures import (
     point_limits,
     short_limits,
 )
-from trialfleet_analysis.report.findings.effort import core_seconds
-from trialfleet_analysis.report.findings.record import declared_contrast
-from trialfleet_analysis.report.findings.tables import Value
+from trialfleet_designs.document.tables import Value
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 
@@ -127,7 +127,7 @@ def _contrasts(report: Report) -> Iterator[RenderableType]:
     found = report.analysis.contrasts
     controls = {one.control for one in found}
     against = f" with {one_line(found[0].control)}" if len(controls) == 1 else ""
-    valid = ": only p on these tasks allow for looks" if report.analysis.looks or report.analysis.anytime else ""
+    valid = ": only p on these tasks allow for looks" if report.design.allows_for_looks else ""
     monitored = (valid or ": no p is valid yet") if report.analysis.monitored else ""
     yield _title(f"contrasts{against}, in points{monitored}")
     table = _table("treatment" if against else "contrast")

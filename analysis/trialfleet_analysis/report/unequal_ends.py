@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import p_value
-from trialfleet_analysis.statistics.missing.by_condition import loss_by_condition
+from trialfleet_designs.document.figures import p_value
+from trialfleet_statistics.missing.by_condition import loss_by_condition
 
 ALPHA = 0.05
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTheseTasks
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.causes import cause_cautions, code_cautions
-from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
-from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent
+from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result, report_context
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
-from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.looks import PEEKING
+from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
+from trialfleet_designs.document.figures import ESTIMANDS, bare_p, p_value, percent
+from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stored_journal import explain_absence
+from trialfleet_statistics.estimates import Interval, cannot_reject
 
 SUSPICIOUS = (
     0.01  # p of a diagnostic below which the reader is warned: with five checks, one in twenty clean campaigns
@@ -63,20 +63,16 @@ def _of_contrast(result: DeclaredResult) -> Iterator[str]:
 
 def _interim(report: Report) -> Iterator[str]:
     progress = report.progress
-    looks, anytime = report.analysis.looks, report.analysis.anytime
-    if progress.interim and looks is not None and looks.ended and not looks.extended:
-        yield "A declared look ended the campaign: only the p-values of contrasts on these tasks allow for that."
-    elif progress.interim and anytime is not None and anytime.ended:
-        yield "A block's bets ended the campaign: only the p-values of contrasts on these tasks allow for that."
+    design, found = report.design, report.analysis.found
+    if progress.interim and (note := design.note_interim(found)):
+        yield note
     elif progress.interim:
         over = f"{progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal"
         counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
     if progress.extended_after_look:
-        only = "; the declared contrast's p and limits are those of the look that decided" if looks else ""
-        if anytime is not None:
-            only = ", except for those of contrasts on these tasks, which hold at any look"
+        only = design.except_when_extended()
         yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
 
 
@@ -112,15 +108,9 @@ def _waiting(report: Report) -> str:
         f"All numbers are made of the first {plural(progress.complete_blocks, 'complete block')} of "
         f"{progress.blocks} only; {plural(progress.beyond, 'later trial')} left out: "
         "early finishers would bias them. "
-        f"This look is recorded, and no p-value{_but(report)} is valid under monitoring: looking again and again "
-        f"finds something by chance: {PEEKING}."
+        f"This look is recorded, and no p-value{report.design.except_when_monitored()} is valid under monitoring: "
+        f"looking again and again finds something by chance: {PEEKING}."
     )
-
-
-def _but(report: Report) -> str:
-    if report.analysis.anytime:
-        return " but those of contrasts on these tasks"
-    return " but those that allow for the declared looks" if report.analysis.looks else ""
 
 
 def _only_halted(report: Report) -> str:
@@ -242,8 +232,8 @@ def _tasks(report: Report) -> Iterator[str]:
     for row in report.tasks:
         if row.use is Use.HALTED:
             yield f"Task {row.task} is halted in all conditions and left out: {row.reason}"
-    yield from _dropped(report)
-    yield from _halved(report)
+    design = report.design
+    yield from design.list_cautions(report.analysis.found, report_context(report))
     for one in report.conditions:
         if 0 < one.tasks < len(report.compared):
             gone = plural(len(report.compared) - one.tasks, "task")
@@ -261,38 +251,6 @@ def _tasks(report: Report) -> Iterator[str]:
             apart.setdefault(row.reason or "no reason kept", []).append(row.task)
     for reason, names in apart.items():
         yield f"Reported apart, in no condition’s rate: {', '.join(names)} ({reason})."
-
-
-def _dropped(report: Report) -> Iterator[str]:
-    """Saturated tasks, and what their leaving changes in what is estimated."""
-    looks = report.analysis.looks
-    if looks is None or not looks.dropped:
-        return
-    names = sorted(looks.dropped)
-    more = len(names) - CELLS_NAMED
-    rest = f" and {more} more, all in report.json" if more > 0 else ""
-    yield (
-        f"As declared, {len(names)} of {plural(len(report.tasks), 'task')} had no trials after block "
-        f"{looks.drop_after}, since all or none of their trials had passed over all conditions together: "
-        f"{', '.join(names[:CELLS_NAMED])}{rest}. They stay in every mean with the trials they have. A difference "
-        "that only their later trials would have shown counts as 0, so that differences are somewhat smaller than "
-        "if every task had all its reps; the exact test keeps its size."
-    )
-
-
-def _halved(report: Report) -> Iterator[str]:
-    found = report.analysis.halving
-    if found is None:
-        return
-    if not found.left_out:
-        yield f"As declared, two of the four treatments will be left out after block {found.after}."
-        return
-    yield (
-        f"As declared, {' and '.join(found.left_out)} had no trials after block {found.after}, left out for their "
-        "pass rates: their rates, times and costs are of those blocks alone, lower than the truth on average, and "
-        f"in no test. The control's later blocks have no counterpart in them. {found.chosen} was chosen for its "
-        "rate, so that its difference is somewhat larger than the truth on average; its test allows for that."
-    )
 
 
 def _cutoff(found: CutoffSplit | None) -> Iterator[str]:

@@ -65,7 +65,7 @@ def _parts(found: SideBySide) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    from trialfleet_analysis.report.figures import limits, percent
+    from trialfleet_designs.document.figures import limits, percent
     from trialfleet_ledger.display_text import one_line
     from trialfleet_ledger.plurals import plural
 

@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 
 from trialfleet_analysis.rates import CellResult, LeftOut, cell_results, compared_tasks
-from trialfleet_analysis.statistics.estimates import EffectiveInterval
-from trialfleet_analysis.statistics.intervals import effective_sample_wilson
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import EffectiveInterval
+from trialfleet_statistics.intervals import effective_sample_wilson
 
 LABEL = "Not randomised together"
 NAMED = 5  # tasks that a message names

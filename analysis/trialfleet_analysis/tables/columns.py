@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trialfleet_analysis.tables.schema import MOMENT
+from trialfleet_statistics.estimates import Bools
 
 # What pyarrow's stubs leave unknown is `Any` here, and nowhere else.
 
@@ -86,7 +87,6 @@ def _whole(table: pa.Table, name: str) -> Any:
     )
 
 
-Bools: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.int64]
 
 

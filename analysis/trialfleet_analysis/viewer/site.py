@@ -156,12 +156,13 @@ class CampaignSite:
 
 
 def sides_of(found: CampaignTables, a: str, b: str) -> tuple[str, str] | None:
-    """The conditions that pairs are of: those that were asked for, else of the declared contrast, else the last
+    """The conditions that pairs are of: those that were asked for, else of a declared contrast, else the last
     and the first; None: there is one alone."""
     names = found.frame.conditions
     if a in names and b in names and a != b:
         return a, b
-    primary = found.frame.plan.primary
-    if primary is not None:
-        return primary.treatment, primary.control
+    declared = found.frame.plan.declared
+    if declared is not None and len(declared.sides) == 2:
+        treatment, control = declared.sides.values()
+        return treatment, control
     return (names[-1], names[0]) if len(names) > 1 else None

@@ -13,7 +13,6 @@ from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_deliveries.condition_parts import differing_parts
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.display_text import printable_json
-from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.prices import largest_request
@@ -190,18 +189,14 @@ def _width(made: Plan, reps: int) -> str:
 
 
 def _declared(made: Plan) -> Iterator[str]:
-    if made.primary is not None:
-        p = made.primary
-        yield f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}"
-        yield f"differ in   {_differences(made, p.treatment, p.control)}"
-    if made.primary is not None and made.primary.halve:
-        yield (
-            f"halving     two of the treatments are left out after block {halving_block(made.reps)}; each that is "
-            f"left is tested at α = {made.primary.tested.alpha:g}"
-        )
-    if made.trend is not None:
-        doses = ", ".join(f"{name} {dose}" for name, dose in zip(made.trend.trend, made.trend.doses, strict=True))
-        yield f"primary     trend over the doses {doses}, α = {made.trend.alpha:g}"
+    declared = made.declared
+    if declared is None:
+        return
+    (label, text), *rest = declared.preview(made.reps)
+    yield f"{label:<12}{text}"
+    if len(declared.sides) == 2:
+        yield f"differ in   {_differences(made, *declared.sides.values())}"
+    yield from (f"{label:<12}{text}" for label, text in rest)
 
 
 def _agent(made: Plan, agent: AgentSpec) -> str:

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -151,6 +152,8 @@ def conclude(ending: str, campaign: tuple[str, ...], *, as_json: bool, out: str 
 def _report(campaign: tuple[str, ...], out: str | None) -> None:
     """Call the report command of the package that registers it."""
     for point in metadata.entry_points(group="trialfleet.commands", name="report"):
+        if find_spec(point.module.partition(".")[0]) is None:  # an image does not contain every package
+            continue
         command = point.load()
         assert isinstance(command, click.Command)
         words = [*campaign, "--format", "brief", *(["--out", out] if out else [])]

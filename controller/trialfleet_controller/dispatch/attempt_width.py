@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from trialfleet_controller.backends.local.capacity import UNBOUNDED, MachineSize
 from trialfleet_controller.backends.protocol import LIVE_PODS
-from trialfleet_ledger.halving import halving_block
-from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.quantities import MEBIBYTE, size_text
@@ -112,25 +109,16 @@ def _of_machine(plan: Plan, machine: MachineSize, *, asked: bool) -> list[_Field
 
 def _between_looks(plan: Plan) -> list[_Field]:
     """No block starts before the look that precedes it is taken."""
-    primary, cells = plan.primary, len(plan.cells)
-    if primary is None:
+    schedule, cells = plan.schedule, len(plan.cells)
+    stage = None if schedule is None else schedule.longest_stage(plan.reps)
+    if schedule is None or stage is None:
         return []
-    if primary.halve:
-        first = halving_block(plan.reps)
-        blocks = max(first, plan.reps - first)
-        cause = f"primary.halve: at most {plural(blocks, 'block')} at once"
-        return [_Field(blocks * cells, cause, lambda _: "more without it")]
-    if not isinstance(primary.stop, StopRule):
-        return []
-    blocks = max(later - earlier for earlier, later in pairwise((0, *primary.stop.blocks(plan.reps))))
+    blocks, why = stage
 
-    def fewer_looks(wanted: int) -> str:
-        looks = plan.reps // math.ceil(wanted / cells)
-        return f"primary.stop: {{looks: {looks}}}" if looks > 1 else "more with fewer looks"
+    def remedy(wanted: int) -> str:
+        return schedule.allow_more(plan.reps, math.ceil(wanted / cells))
 
-    return [
-        _Field(blocks * cells, f"primary.stop: at most {plural(blocks, 'block')} between two looks", fewer_looks)
-    ]
+    return [_Field(blocks * cells, f"primary.{schedule.key}: {why}", remedy)]
 
 
 def _blocks(plan: Plan) -> _Field:

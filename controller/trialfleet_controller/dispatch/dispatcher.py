@@ -24,7 +24,7 @@ from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note
 from trialfleet_controller.dispatch.io_pool import IoPool, PeriodicTask
 from trialfleet_controller.dispatch.journal_check import check_ledger, note_outcomes
 from trialfleet_controller.dispatch.launch_requests import Granter
-from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned, told
+from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned
 from trialfleet_controller.dispatch.rate_limit import RateLimit
 from trialfleet_controller.dispatch.recovery import Recovery
 from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending, Lease
@@ -262,7 +262,7 @@ class Dispatcher:
         self._table.queue.barrier = self._looks.barrier
         self._replan(news)
         if decision is not None:
-            self._stop_conditions.stop(Ending.DECIDED, told(decision, len(self._looks.at), self._looks.futility))
+            self._stop_conditions.stop(Ending.DECIDED, self._looks.describe(decision))
 
     def _replan(self, news: LookNews) -> None:
         """A look may change what later blocks hold: the barrier has kept all of it from starting until now."""

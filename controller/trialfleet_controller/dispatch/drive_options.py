@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialfleet_ledger.amendments import effective_cost, effective_reps, ends_at
-from trialfleet_ledger.looks import Decision
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 

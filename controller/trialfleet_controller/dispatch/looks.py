@@ -11,25 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 
 from trialfleet_controller.dispatch.crash_watch import CrashWatch
 from trialfleet_controller.dispatch.journal_check import read_unchanged
 from trialfleet_ledger.amendments import planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import PlannedReps
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import HalvingResult, halved, halving_block
-from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import (
-    AnytimeResult,
-    AnytimeRule,
+from trialfleet_ledger.designs.looks import (
     Decision,
-    FutilityRule,
-    LookResult,
+    DecisionResult,
     StageCounts,
-    StopRule,
     dropped_tasks,
     halving_of,
     planned_after,
@@ -37,31 +28,14 @@ from trialfleet_ledger.looks import (
     saturated,
     stopped,
 )
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
-from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 from trialfleet_ledger.stored_journal import stand_in_outcome
 from trialfleet_ledger.trial_order import Planned
-
-LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult | AnytimeResult]
-
-
-def look_test() -> LookTest:
-    """The test that decides at looks. Raises `OperatorError` when its package is not installed."""
-    for point in metadata.entry_points(group="trialfleet.looks", name="look_result"):
-        try:
-            found: LookTest = point.load()
-        except ImportError:
-            break
-        return found
-    raise OperatorError(
-        "looks are decided by an exact test that is not installed here",
-        where="primary: stop",
-        hint="pip install 'trialfleet[analysis]', in the controller's image too; or remove stop from the campaign",
-    )
 
 
 @dataclass(frozen=True)
@@ -97,18 +71,16 @@ class Looks:
         reps: int | None = None,
         obey_futility: bool = True,
     ) -> None:
-        primary = plan.primary
-        self._declared = primary is not None and primary.decides
-        self._halving_after = halving_block(plan.reps) if primary is not None and primary.halve else 0
+        declared = plan.declared
+        self._schedule = plan.schedule
         self._plan, self.trials, self._ledger = plan, trials, ledger
-        self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
+        self._epoch, self._obey_futility = epoch, obey_futility
         self._reps, self.news = reps or plan.reps, LookNews()
         self.left_out: frozenset[str] = frozenset()
-        self._rule: StopRule | None = None
-        if primary is not None and primary.decides:
-            self._anytime, self._primary = primary.anytime is not None, primary
-            self._test = None if primary.halve else look_test()
-            self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
+        if declared is not None and self._schedule is not None:  # numpy and scipy: of campaigns that need them
+            from trialfleet_designs.registry import find_design
+
+            self._declared, self._design = declared, find_design(declared)
         if self._changes_plan:
             self.news = LookNews(planned=PlannedReps(self._reps))
 
@@ -117,13 +89,8 @@ class Looks:
         return [trial for trial in self.trials() if trial.id not in self.left_out]
 
     @property
-    def futility(self) -> FutilityRule | None:
-        """The rule by which a look may give the campaign up; None: there is none."""
-        return None if self._rule is None or self._rule.futility == "none" else self._rule.futility
-
-    @property
     def _changes_plan(self) -> bool:
-        return bool(self._halving_after) or (self._rule is not None and self._rule.changes_plan)
+        return self._schedule is not None and self._schedule.changes_plan
 
     @property
     def at(self) -> tuple[int, ...]:
@@ -131,11 +98,9 @@ class Looks:
         return self._looks_at(self.news.decisions)
 
     def _looks_at(self, decisions: Sequence[Decision]) -> tuple[int, ...]:
-        if self._rule is not None:
-            return self._rule.blocks(self._plan.reps, revised_reps(decisions))
-        if self._halving_after:
-            return (self._halving_after,)
-        return tuple(range(1, self._reps + 1)) if self._declared else ()
+        if self._schedule is None:
+            return ()
+        return self._schedule.blocks_at(self._plan.reps, self._reps, decisions)
 
     @property
     def next_at(self) -> int | None:
@@ -146,12 +111,16 @@ class Looks:
     @property
     def barrier(self) -> int | None:
         """The first block that may not start yet; None: all may."""
-        return None if self._anytime else self.next_at
+        return self.next_at if self._schedule is not None and self._schedule.holds_back else None
 
     def due(self, oldest_open_block: int | None) -> bool:
         """Whether a look is open and this shard has nothing left before it. `oldest_open_block`: of its trials."""
         at = self.next_at
         return at is not None and (oldest_open_block is None or oldest_open_block >= at)
+
+    def describe(self, decision: Decision) -> str:
+        """For the operator."""
+        return self._schedule.describe(decision, len(self.at)) if self._schedule is not None else ""
 
     def follow(self, news: LookNews) -> Decision | None:
         """Returns the decision that ends the campaign."""
@@ -160,12 +129,12 @@ class Looks:
 
     def read(self) -> LookNews:
         """The decisions; looks are taken while their blocks are over and nothing has ended the campaign."""
-        if not self._declared:
+        if self._schedule is None:
             return LookNews()
         directives = self._ledger.directives
         decisions, amendments = directives.decisions(), directives.amendments()
         at = self._looks_at(decisions)
-        extended = _extended(decisions, at, [a.reps for a in amendments], anytime=self._anytime)
+        extended = _extended(decisions, at, [a.reps for a in amendments], fixed_end=self._schedule.has_fixed_end)
         if len(decisions) < len(at):  # no look may use trials whose condition is to be halted
             CrashWatch(self._ledger, self.counted_trials).write_halts()
         halts = directives.halts()
@@ -180,9 +149,10 @@ class Looks:
 
     def _is_void(self, halts: Collection[Halt]) -> bool:
         """Whether a side of the comparison is halted, or so many treatments that there is nothing to halve."""
+        assert self._schedule is not None, "looks are taken by a schedule"
         left = set(self._plan.condition_names) - {halt.condition for halt in halts}
-        sides = {self._primary.treatment, self._primary.control}
-        return not sides <= left or (self._primary.halve and len(left - sides) < 2)
+        sides = set(self._declared.sides.values())
+        return not sides <= left or len(left - sides) < self._schedule.needs_others
 
     def _decide(self, earlier: tuple[Decision, ...], amendments: int, halts: Collection[Halt]) -> Decision | None:
         """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut
@@ -217,14 +187,13 @@ class Looks:
         stage: Sequence[StageCounts],
         ended: Sequence[Outcome],
         halts: Collection[Halt],
-    ) -> LookResult | AnytimeResult | HalvingResult:
-        if self._test is not None:
-            return self._test(self._primary, self._plan.reps, earlier, stage)
-        tasks, sides = {one.task for one in stage}, self._primary
-        compared = [one for one in ended if one.trial.task in tasks]
+    ) -> DecisionResult:
+        from trialfleet_designs.protocol import SeenAtLook
+
         halted = {halt.condition for halt in halts}
-        names = [name for name in self._plan.condition_names if name not in halted]
-        return halved(compared, names, treatment=sides.treatment, control=sides.control)
+        names = tuple(name for name in self._plan.condition_names if name not in halted)
+        seen = SeenAtLook(self._plan.reps, earlier, stage, ended, names)
+        return self._design.decide(self._declared, seen)
 
     def _wanted(self, earlier: Sequence[Decision], halts: Collection[Halt]) -> list[Planned]:
         """The trials of all blocks up to the next look."""
@@ -239,7 +208,7 @@ class Looks:
     def _dropping(self, decision: Decision, wanted: Sequence[Planned]) -> Decision:
         """At the declared look, if the campaign continues, saturated tasks are left out from here on. Tasks that
         are in no primary result are run as planned."""
-        if self._rule is None or decision.blocks != self._rule.drop_saturated or decision.stops:
+        if self._schedule is None or decision.blocks != self._schedule.drop_block or decision.stops:
             return decision
         primary = {task.order.id for task in self._plan.tasks if task.primary}
         trials = [trial for trial in wanted if trial.task in primary]
@@ -253,31 +222,16 @@ class Looks:
     def _stage(self, ended: Sequence[Outcome], halted: Collection[str]) -> tuple[StageCounts, ...]:
         tasks = [task.order.id for task in self._plan.tasks if task.primary and task.order.id not in halted]
         return tuple(
-            _counts(self._primary, task, [one for one in ended if one.trial.task == task]) for task in tasks
+            self._declared.count_stage(task, [one for one in ended if one.trial.task == task]) for task in tasks
         )
 
 
-def _counts(primary: Primary, task: str, outcomes: Sequence[Outcome]) -> StageCounts:
-    def passed_and_valid(condition: str) -> tuple[int, int]:
-        scored = [one.scored for one in outcomes if one.trial.condition == condition and one.scored is not None]
-        return sum(one.verdict is TrialVerdict.PASSED for one in scored), len(scored)
-
-    treated, control = passed_and_valid(primary.treatment), passed_and_valid(primary.control)
-    return StageCounts(
-        task=task,
-        treatment_passed=treated[0],
-        treatment_valid=treated[1],
-        control_passed=control[0],
-        control_valid=control[1],
-    )
-
-
 def _extended(
-    decisions: Sequence[Decision], looks: Sequence[int], reps: Sequence[int | None], *, anytime: bool
+    decisions: Sequence[Decision], looks: Sequence[int], reps: Sequence[int | None], *, fixed_end: bool
 ) -> bool:
     """Whether reps were added after the last look, or after the one that ended the campaign. Without a fixed end,
     no look is the last."""
-    if not decisions or not (stopped(decisions) or (not anytime and len(decisions) == len(looks))):
+    if not decisions or not (stopped(decisions) or (fixed_end and len(decisions) == len(looks))):
         return False
     return any(more is not None for more in reps[decisions[-1].amendments :])
 
@@ -292,20 +246,3 @@ def replanned(news: LookNews) -> str:
     if halving := halving_of(news.decisions):
         found.append(f"left out, by their pass rates: {', '.join(halving[1].left_out)}")
     return "; ".join(found)
-
-
-def told(decision: Decision, of: int, futility: FutilityRule | None) -> str:
-    """For the operator."""
-    result = decision.result
-    if isinstance(result, HalvingResult):
-        return f"halved after {plural(decision.blocks, 'block')}"
-    if isinstance(result, AnytimeResult):
-        return (
-            f"decided for {result.verdict} after {plural(decision.blocks, 'block')}: p at any "
-            f"look {result.p_value:.4f}"
-        )
-    detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
-    if result.verdict == "futility" and futility is not None:
-        detail = f"{futility.reason}: the power to show it at the end is {result.chance:.1%}"
-    after = f"look {decision.number} of {of} after {plural(decision.blocks, 'block')}"
-    return f"{after}: decided for {result.verdict} ({detail})"

@@ -18,7 +18,7 @@ from trialfleet_controller.dispatch.attempt_width import FROZEN, WidthBound, wid
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
 from trialfleet_controller.dispatch.events import Note, json_log
-from trialfleet_controller.dispatch.looks import Looks, look_test
+from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.operator_signals import interruptible
 from trialfleet_controller.dispatch.shards import Ending, Lease
 from trialfleet_controller.hosting.place import Hosts, place
@@ -98,8 +98,6 @@ def drive(
 ) -> Ending:
     """Run what is missing. `address`: of the ledger's store; `amend` is called once this controller is the
     campaign's only one. Raises `OperatorError`; the campaign can be resumed after any failure."""
-    if plan.primary is not None and plan.primary.stop is not None:
-        look_test()
     if plan.kubernetes is None:
         check_texts(plan)
         check_drift(plan)

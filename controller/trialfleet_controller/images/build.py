@@ -37,7 +37,8 @@ _PACKAGES = (
     "runner_image/trialfleet_search",
     "tasks/trialfleet_tasks",
     "controller/trialfleet_controller",
-    "analysis/trialfleet_analysis",  # what decides at declared looks
+    "analysis/trialfleet_statistics",
+    "analysis/trialfleet_designs",  # what decides at declared looks
 )
 _WRITTEN_AT = 1577836800  # 2020-01-01: layer caches then see a change of content, not of the day
 

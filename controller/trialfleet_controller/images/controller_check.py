@@ -30,14 +30,14 @@ PACKAGES = (
     "trialfleet_controller.hosting",
     "trialfleet_controller.status",
     "trialfleet_ledger",
-    "trialfleet_analysis.statistics",
+    "trialfleet_statistics",
+    "trialfleet_designs",
 )
 MODULES = (
     "trialfleet_controller.commands.resume",
     "trialfleet_controller.campaigns",
     "trialfleet_controller.operate.leftovers",
     "trialfleet_controller.planning.amending",
-    "trialfleet_analysis.monitoring",
     "scipy.stats",
 )
 WITHOUT_ITS_LIBRARY = {"trialfleet_ledger.store.bulk"}  # obstore is for pulls and reports

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 
 from trialfleet_controller.dispatch.journal_check import check_ledger
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import halving_block
+from trialfleet_ledger.designs.looks import stopped
+from trialfleet_ledger.errors import FieldError, OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment
@@ -66,39 +65,26 @@ def amend(
 
 def _decided_on(ledger: Ledger, plan: Plan) -> bool:
     """Whether decisions make more reps an extension. Without a fixed end only the one that ended it does."""
-    decisions = ledger.directives.decisions()
-    anytime = plan.primary is not None and plan.primary.anytime is not None
-    return stopped(decisions) is not None if anytime else bool(decisions)
+    schedule = plan.schedule
+    return schedule is not None and schedule.is_decided(ledger.directives.decisions())
 
 
 def _refuse_open_looks(ledger: Ledger, plan: Plan) -> None:
     """More reps would move the end that the declared looks, or the halving, were planned for."""
-    declared = None if plan.primary is None else plan.primary.stop
-    decisions = ledger.directives.decisions()
-    if plan.primary is not None and plan.primary.halve and not decisions:
-        raise OperatorError(
-            f"the campaign halves its treatments after block {halving_block(plan.reps)}, and has not done so",
-            where="--reps",
-            hint="reps can be added, labelled, once it has; or run a campaign of another name",
-        )
-    if (
-        not isinstance(declared, StopRule)
-        or stopped(decisions)
-        or len(decisions) == len(at := declared.blocks(plan.reps, revised_reps(decisions)))
-    ):
-        return
-    raise OperatorError(
-        f"the campaign declares looks up to block {at[-1]}, and has taken {len(decisions)} of them",
-        where="--reps",
-        hint="reps can be added, labelled, once a look has decided; or run a campaign of another name",
-    )
+    schedule = plan.schedule
+    try:
+        if schedule is not None:
+            schedule.refuse_more_reps(plan.reps, ledger.directives.decisions())
+    except FieldError as error:
+        raise OperatorError(str(error), where="--reps", hint=error.hint) from None
 
 
 def grow_until_decided(ledger: Ledger, most_reps: int) -> Amendment | None:
     """Allow the campaign so many reps before anything has decided; None if it has them, or is decided. Raises
     `OperatorError` for a campaign with a fixed end, and for fewer reps than it has."""
     plan = ledger.plan()
-    if plan.primary is None or plan.primary.anytime is None:
+    schedule = plan.schedule
+    if schedule is None or schedule.has_fixed_end:
         raise OperatorError(
             "the campaign has a fixed end: growing until something shows would find it by chance",
             where="--until-decided",

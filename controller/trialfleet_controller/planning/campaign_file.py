@@ -93,13 +93,8 @@ def _check_agent(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
 
 
 def _check_primary(loaded: yamlfile.Loaded[CampaignSpec], conditions: dict[str, Condition]) -> None:
-    contrast, trend = loaded.value.contrast, loaded.value.trend
-    sides: dict[tuple[str | int, ...], str] = {}
-    if contrast is not None:
-        sides = {("treatment",): contrast.treatment, ("control",): contrast.control}
-    if trend is not None:
-        sides = {("trend", number): name for number, name in enumerate(trend.trend)}
-    for side, name in sides.items():
+    declared = loaded.value.primary
+    for side, name in declared.sides.items() if declared else ():
         if conditions[name].ceiling:
             raise OperatorError(
                 f"{name!r} names the files that the fix changes: it is a ceiling, not a side of a contrast",

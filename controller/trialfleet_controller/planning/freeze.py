@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from trialfleet_agents.agent_check.kept_matrix import plan_deliveries
 from trialfleet_agents.protocol import Identity
@@ -30,6 +31,7 @@ from trialfleet_controller.planning.predicted_targets import (
 )
 from trialfleet_controller.planning.repository_programs import refuse_repository_program
 from trialfleet_deliveries import texts, tokens
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
@@ -116,8 +118,7 @@ def prepare(
         blocks_ahead=spec.limits.blocks_ahead,
         cost_usd_campaign=spec.limits.cost_usd.campaign,
         wall_clock_s=spec.limits.wall_clock_s,
-        primary=spec.contrast,
-        trend=spec.trend,
+        **_declared(spec),
         conditions=file.conditions,
         tasks=tuple(planned),
         cells=tuple(cells),
@@ -127,6 +128,11 @@ def prepare(
         banner=_banner(distinct(agent.spec for agent in agents.values()), identities.values()),
         kubernetes=kubernetes,
     )
+
+
+def _declared(spec: CampaignSpec) -> dict[str, Any]:
+    """The field of the plan that holds what is declared."""
+    return {} if spec.primary is None else {spec.primary.field: spec.primary}
 
 
 def _condition_orders(

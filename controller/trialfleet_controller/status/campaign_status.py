@@ -25,10 +25,9 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_cost, ends_at, in_force, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.compared_tasks import select_compared
+from trialfleet_ledger.designs.looks import Decision, revised_reps, stopped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
@@ -269,24 +268,13 @@ def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, Co
 
 def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) -> None:
     """Declared looks, or the halving: how many there are, and what they have decided."""
-    if plan.primary is None:
+    schedule = plan.schedule
+    if schedule is None:
         return
-    rule, halving = plan.primary.stop, halving_of(taken)
-    if rule is None:
-        status.halving_after = halving_block(plan.reps) if plan.primary.halve else 0
-        status.halved = list(halving[1].left_out) if halving else None
-        return
-    status.looks_taken, status.dropped = len(taken), dropped_tasks(taken)
-    if isinstance(rule, StopRule):
-        revised = revised_reps(taken)
-        levels = rule.levels(plan.reps, plan.primary.alpha, revised)
-        status.looks_planned, status.revised_from = len(levels), plan.reps if revised else None
-        status.look_bounds = dict(zip(rule.blocks(plan.reps, revised), levels, strict=True))
-    else:
-        status.anytime, status.looks_planned = True, len(rule.blocks(status.reps))
+    for name, value in vars(schedule.count_looks(plan.reps, status.reps, taken)).items():
+        setattr(status, name, value)  # its fields are named alike
     end = stopped(taken)
     if end is not None:
-        status.decided = end.result.verdict
         status.extended = status.amendments > end.amendments and status.reps > (revised_reps(taken) or plan.reps)
 
 
@@ -329,14 +317,14 @@ def _rate(conditions: dict[str, ConditionStatus], plan: Plan, outcomes: list[dic
             measured[cell] += 1
             passed[cell] += outcome["scored"]["verdict"] == "passed"
     alive = {condition for _, condition in measured}
-    declared = plan.primary
-    pair = {declared.treatment, declared.control} if declared else alive
+    declared = plan.declared
+    pair = set(declared.sides.values()) if declared else alive
     compared = select_compared(
         primary,
         pair if pair <= alive else alive,
         lambda task, name: measured[task, name],
         lambda task, name: ran[task, name],
-        keep_thin=declared is not None and declared.stop is not None,
+        keep_thin=plan.schedule is not None and plan.schedule.compares_by_stage,
     )
     for name in alive:
         condition = conditions[name]

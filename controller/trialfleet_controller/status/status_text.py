@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
+from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.display_text import one_line
-from trialfleet_ledger.looks import PEEKING
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
 from trialfleet_ledger.stored_journal import GIVE_UP, RESTORE, explain_absence

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.toys.campaign import CommandRefused, Plugin, ToyCampaign
+from tests.support.toys.campaign import Plugin, ToyCampaign
 
 SENTENCE = "fixed has most passes: fixed 4 of 4, none 0 of 4."
 
@@ -24,11 +24,6 @@ def register_toy_design() -> Plugin:
 
 
 @pytest.mark.needs("bwrap")
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.RaisesExc(CommandRefused, match="primary.most_passes: unknown key"),
-    reason="plan refuses the key `most_passes`: PrimaryDeclaration is a union of all designs",
-)
 def test_a_toy_design_from_campaign_file_to_report(tmp_path: Path) -> None:
     toy = ToyCampaign(tmp_path, register_toy_design())
     toy.write_tasks()

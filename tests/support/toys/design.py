@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_designs.protocol import Design, Observed, Reported
+from trialfleet_ledger.designs.declaration import Declaration, Place
+from trialfleet_ledger.records.base import Name
 
 
-class MostPasses(Frozen):
+class MostPasses(Declaration):
     """`primary: {most_passes: [none, fixed]}`, as the campaign file declares it and the plan freezes it."""
 
     most_passes: tuple[Name, ...]
+
+    @property
+    def design(self) -> str:
+        return "most_passes"
+
+    @property
+    def sides(self) -> Mapping[Place, str]:
+        return {("most_passes", number): name for number, name in enumerate(self.most_passes)}
+
+    def describe(self, reps: int) -> Iterator[tuple[str, str]]:
+        yield "primary", f"most passes of {', '.join(self.most_passes)}"
 
 
 @dataclass(frozen=True)
@@ -23,18 +36,16 @@ class PassCount:
     valid: int
 
 
-class ToyDesign:
+class ToyDesign(Design[MostPasses, tuple[PassCount, ...]]):
     """What is computed and said. It takes no look, so that nothing is decided while the campaign runs."""
 
-    key = "most_passes"
-    declaration = MostPasses
-
-    def find(self, primary: MostPasses, verdicts: Mapping[str, Sequence[bool]]) -> tuple[PassCount, ...]:
-        """The declared conditions, most passes first. `verdicts`: condition -> whether each valid trial passed."""
-        counts = (PassCount(name, sum(verdicts[name]), len(verdicts[name])) for name in primary.most_passes)
+    def find(self, declared: MostPasses, observed: Observed) -> tuple[PassCount, ...]:
+        """The declared conditions, most passes first."""
+        passed = observed.verdicts
+        counts = (PassCount(name, sum(passed[name]), len(passed[name])) for name in declared.most_passes)
         return tuple(sorted(counts, key=lambda one: -one.passed))
 
-    def say(self, counts: Sequence[PassCount]) -> str:
+    def answer(self, found: Sequence[PassCount], reported: Reported) -> tuple[str, ...]:
         """The sentence of the report's first screen."""
-        rest = ", ".join(f"{one.condition} {one.passed} of {one.valid}" for one in counts)
-        return f"{counts[0].condition} has most passes: {rest}."
+        rest = ", ".join(f"{one.condition} {one.passed} of {one.valid}" for one in found)
+        return (f"{found[0].condition} has most passes: {rest}.",)

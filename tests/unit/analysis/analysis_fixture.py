@@ -6,17 +6,6 @@ import random
 from dataclasses import replace
 
 from trialfleet_analysis.analysis_plan.analyse import Analysis, Method, Repeats
-from trialfleet_analysis.analysis_plan.compared import ComparedTasks
-from trialfleet_analysis.analysis_plan.composition import Composition, DeliveryChange
-from trialfleet_analysis.analysis_plan.contrast import (
-    BlockCompanion,
-    Contrast,
-    HeterogeneityFinding,
-    LeaveOneOut,
-    OnTasksLikeThese,
-    OnTheseTasks,
-)
-from trialfleet_analysis.analysis_plan.correction import AdjustedPValue, Family
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.measures import CostPerPass, CostRatio, Distribution, MeasureContrast
 from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable, More, PowerSummary
@@ -38,13 +27,24 @@ from trialfleet_analysis.analysis_plan.timing import (
     TimeToPass,
     Timing,
 )
-from trialfleet_analysis.statistics.comparisons import StratifiedTest
-from trialfleet_analysis.statistics.continuous import BootstrapInterval, PermutationTest, SignedRankInterval
-from trialfleet_analysis.statistics.estimates import Estimand, Interval, Test
-from trialfleet_analysis.statistics.multiplicity import Attainability
-from trialfleet_analysis.statistics.repeats import RepeatsInterval
-from trialfleet_analysis.statistics.timing import HitGroup
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.composition import Composition, DeliveryChange
+from trialfleet_designs.comparison.contrast import (
+    BlockCompanion,
+    Contrast,
+    HeterogeneityFinding,
+    LeaveOneOut,
+    OnTasksLikeThese,
+    OnTheseTasks,
+)
+from trialfleet_designs.comparison.correction import AdjustedPValue, Family
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_statistics.comparisons import StratifiedTest
+from trialfleet_statistics.continuous import BootstrapInterval, PermutationTest, SignedRankInterval
+from trialfleet_statistics.estimates import Estimand, Interval, Test
+from trialfleet_statistics.multiplicity import Attainability
+from trialfleet_statistics.repeats import RepeatsInterval
+from trialfleet_statistics.timing import HitGroup
 
 ESTIMANDS: tuple[Estimand, Estimand] = ("these_tasks", "tasks_like_these")
 
@@ -116,6 +116,7 @@ def made_analysis(
     frozen = Primary(treatment=others[0], control=control, margin=0.1, effect=0.15) if primary else None
     return Analysis(
         declared=frozen,
+        sides=() if frozen is None else (frozen.treatment, frozen.control),
         monitored=False,
         compared=ComparedTasks(tuple(tasks)),
         contrasts=contrasts,

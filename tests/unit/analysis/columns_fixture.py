@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.records.agent import AgentSpec
 
 

@@ -10,7 +10,7 @@ from tests.support.ledgers import MID_RUN, Fate, plan, write
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.make import make_combination
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict

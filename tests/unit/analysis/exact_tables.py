@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from trialfleet_analysis.statistics.estimates import Alternative
+from trialfleet_statistics.estimates import Alternative
 
 Order = tuple[tuple[int, ...], ...]  # a statistic of every table: [passes in a][passes in b]; small is extreme
 SIDED: tuple[Alternative, ...] = ("two-sided", "greater", "less")

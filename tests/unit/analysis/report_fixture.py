@@ -24,13 +24,13 @@ from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
 from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import CampaignProgress, ManifestLine, RefusedBundle, Report
 from trialfleet_analysis.report.terminal import show
-from trialfleet_analysis.statistics.estimates import EffectiveInterval, Interval, Test
-from trialfleet_analysis.statistics.intervals import PooledInterval, clopper_pearson, wilson
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.metric_table import REPORTED
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
+from trialfleet_statistics.estimates import EffectiveInterval, Interval, Test
+from trialfleet_statistics.intervals import PooledInterval, clopper_pearson, wilson
 
 PROJECTS = ("ansible", "graphiti", "pdm", "luigi", "keras", "scrapy", "httpie", "black")
 BUGS = ("split-args-quoting", "edge-dates-none", "lock-groups-order", "env-vars-empty", "retry-backoff-cap")

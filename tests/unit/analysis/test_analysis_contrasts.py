@@ -15,10 +15,10 @@ from scipy import stats
 
 from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted
-from trialfleet_analysis.analysis_plan.contrast import Contrast, Sides, all_contrasts, contrasted, sides
-from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.columns import Columns, Scheme, counted
+from trialfleet_designs.comparison.contrast import Contrast, Sides, all_contrasts, contrasted, sides
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_statistics.comparisons import stratified_exact
 
 Passed = NDArray[np.float64]
 ANALYSIS = TypeAdapter(Analysis)

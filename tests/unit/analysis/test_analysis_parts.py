@@ -10,11 +10,11 @@ from scipy import stats
 
 from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
-from trialfleet_analysis.analysis_plan.columns import FourCounts
 from trialfleet_analysis.analysis_plan.power_summary import apart, own_tasks, power_at
 from trialfleet_analysis.analysis_plan.subgroups import interaction, interaction_like_these
-from trialfleet_analysis.statistics.multiplicity import Attainability
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.columns import FourCounts
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_statistics.multiplicity import Attainability
 
 PRIMARY = Primary(treatment="intent_layer", control="none")
 NAN = np.nan

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.support.ledgers import MID_RUN, NOW, Fate, plan, rows_of, trials, write
-from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.columns import Columns, Scheme, counted
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.measurements import Delivery, Metrics

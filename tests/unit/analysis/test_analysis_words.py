@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import MID_RUN, Fate, plan, read, trial_id, trials, write
-from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts, compose
 from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import decided
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import cautions
-from trialfleet_analysis.statistics.comparisons import midp_size
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.composition import Arm, checked_contrasts, compose
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.crashed_agents import reason_to_halt
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.agent import AgentSpec
@@ -28,6 +27,7 @@ from trialfleet_ledger.records.condition_order import InlineSpec
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_statistics.comparisons import midp_size
 
 FAILED = Fate(verdict=Verdict.FAILED)
 CONDITIONS = ("placebo", "none")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from trialfleet_analysis.monitoring import bets_of, look_result
-from trialfleet_analysis.statistics.sequential import Bets, Pairs, at_all_looks, confidence_sequence
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, StageCounts, StopRule
+from trialfleet_designs.monitoring import bets_of, look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import AnytimeResult, AnytimeRule, Decision, StageCounts, StopRule
+from trialfleet_statistics.sequential import Bets, Pairs, at_all_looks, confidence_sequence
 
 HALF = Bets(1.0, 0.3)
 ZERO = "0" * 64

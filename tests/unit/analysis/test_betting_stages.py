@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from trialfleet_analysis.statistics.sequential import Bets, Pairs, betting_stages, confidence_sequence, mean_margin
-from trialfleet_analysis.statistics.sequential.betting import MOST_STAKED
+from trialfleet_statistics.sequential import Bets, Pairs, betting_stages, confidence_sequence, mean_margin
+from trialfleet_statistics.sequential.betting import MOST_STAKED
 
 NAN = float("nan")
 

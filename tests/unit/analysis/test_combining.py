@@ -27,10 +27,10 @@ from trialfleet_analysis.combining.render import to_json
 from trialfleet_analysis.combining.sameness import refuse_twice
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_analysis.tables.read import open_campaign
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import PlannedAgent
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.directory import DirectoryStore

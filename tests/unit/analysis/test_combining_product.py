@@ -20,14 +20,14 @@ from trialfleet_analysis.combining.command import combine
 from trialfleet_analysis.combining.make import make_combination
 from trialfleet_analysis.combining.product import EvidenceProduct
 from trialfleet_analysis.combining.render import show, to_html, to_json, to_markdown
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_analysis.statistics.sequential import Bets, Pairs
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.monitoring import look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import AnytimeRule, Decision, StageCounts
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_statistics.sequential import Bets, Pairs
 
 ENDLESS = Primary(treatment=TREATMENT, control=CONTROL, stop=AnytimeRule(anytime="mixture"))
 Blocks = Sequence[str]  # of one block: a letter a task, who alone passed it: t, c, or = for neither

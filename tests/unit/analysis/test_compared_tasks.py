@@ -13,17 +13,17 @@ from tests.support.ledgers import Fate
 from tests.support.random_campaigns import report_of
 from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import analyse
-from trialfleet_analysis.analysis_plan.compared import compare_tasks
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.statistics.estimates import Floats
-from trialfleet_analysis.statistics.trend import stratified_trend
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import Decision, StageCounts, StopRule
+from trialfleet_designs.comparison.compared import compare_tasks
+from trialfleet_designs.monitoring import look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import Decision, StageCounts, StopRule
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.trend import stratified_trend
 
 NAN = float("nan")
 NAMES = ("intent_layer", "none", "placebo")
@@ -136,7 +136,7 @@ def test_an_answer_counts_the_tasks_and_trials_of_its_decisions(tmp_path: Path) 
 
 def dosed(passed: Floats, doses: tuple[int, ...] = (0, 1, 2)) -> Report:
     fixed = replace(scheme(len(passed), NAMES, reps=passed.shape[2], declared=False), seed=1)
-    return report_of(replace(fixed, trend=TrendPrimary(trend=NAMES, doses=doses)), laid_out(passed))
+    return report_of(replace(fixed, in_place=TrendPrimary(trend=NAMES, doses=doses)), laid_out(passed))
 
 
 def test_a_trend_has_the_direction_of_the_mean_rates() -> None:
@@ -179,7 +179,7 @@ def test_lost_runs_that_could_undo_a_trend_are_said() -> None:
     passed = outcomes([4] * 3, [5] * 3, [6] * 3, reps=10)
     passed[:, 2, 6:] = NAN
     report = dosed(passed)
-    trend = report.analysis.trend
+    trend = report.analysis.found
     assert trend is not None
     assert trend.scenarios[0].name == "as_measured"
     assert not trend.robust
@@ -191,10 +191,10 @@ def test_a_forged_pass_counts_as_lost_where_a_trend_s_losses_are_varied() -> Non
     forged = np.zeros_like(passed)
     forged[:, 2, 6:] = 1
     fixed = replace(
-        scheme(3, NAMES, reps=10, declared=False), seed=1, trend=TrendPrimary(trend=NAMES, doses=(0, 1, 2))
+        scheme(3, NAMES, reps=10, declared=False), seed=1, in_place=TrendPrimary(trend=NAMES, doses=(0, 1, 2))
     )
     report = report_of(fixed, laid_out(passed, forged=forged))
-    trend = report.analysis.trend
+    trend = report.analysis.found
     assert trend is not None
     assert [(one.lost, one.forged) for one in trend.doses] == [(0, 0), (0, 0), (12, 12)]
     assert "Not robust to the 12 lost or forged runs." in report.answer[0]

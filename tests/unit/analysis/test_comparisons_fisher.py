@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.analysis.exact_tables import SIDED, fisher_order, fisher_scale, given_margins, tables
-from trialfleet_analysis.statistics.comparisons import fisher, fisher_rejects
-from trialfleet_analysis.statistics.comparisons.fisher import SIDES
-from trialfleet_analysis.statistics.comparisons.hypergeometric import tail_sums
-from trialfleet_analysis.statistics.estimates import Alternative
+from trialfleet_statistics.comparisons import fisher, fisher_rejects
+from trialfleet_statistics.comparisons.fisher import SIDES
+from trialfleet_statistics.comparisons.hypergeometric import tail_sums
+from trialfleet_statistics.estimates import Alternative
 
 arm = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 mirrored: dict[Alternative, Alternative] = {"two-sided": "two-sided", "greater": "less", "less": "greater"}

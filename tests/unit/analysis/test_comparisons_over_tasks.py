@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_statistics.comparisons import (
     breslow_day,
     equivalence,
     gail_simon,
@@ -20,8 +20,8 @@ from trialfleet_analysis.statistics.comparisons import (
     paired_t_on_tasks,
     variance_components,
 )
-from trialfleet_analysis.statistics.comparisons.heterogeneity import qualitative_p
-from trialfleet_analysis.statistics.intervals import newcombe, pooled_random
+from trialfleet_statistics.comparisons.heterogeneity import qualitative_p
+from trialfleet_statistics.intervals import newcombe, pooled_random
 
 limits = attrgetter("low", "high")
 

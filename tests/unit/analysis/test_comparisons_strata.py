@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.analysis.exact_tables import SIDED, given_margins, tables
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_statistics.comparisons import (
     conditional_odds_ratio,
     convolution,
     mcnemar,
     midp_size,
     stratified_exact,
 )
-from trialfleet_analysis.statistics.comparisons.conditional import pass_weights, weighted_strata
-from trialfleet_analysis.statistics.comparisons.convolution import convolved
-from trialfleet_analysis.statistics.comparisons.unconditional import Convention
-from trialfleet_analysis.statistics.estimates import Alternative, strata
+from trialfleet_statistics.comparisons.conditional import pass_weights, weighted_strata
+from trialfleet_statistics.comparisons.convolution import convolved
+from trialfleet_statistics.comparisons.unconditional import Convention
+from trialfleet_statistics.estimates import Alternative, strata
 
 limits = attrgetter("low", "high")
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.analysis.exact_tables import SIDED, fisher_order, tables, wald_order, worst_rate
-from trialfleet_analysis.statistics.comparisons import barnard, boschloo, boschloo_rejects, fisher
-from trialfleet_analysis.statistics.comparisons.unconditional import Convention
-from trialfleet_analysis.statistics.estimates import Alternative
+from trialfleet_statistics.comparisons import barnard, boschloo, boschloo_rejects, fisher
+from trialfleet_statistics.comparisons.unconditional import Convention
+from trialfleet_statistics.estimates import Alternative
 
 CONVENTIONS: tuple[Convention, ...] = ("central", "minlike")
 WALDS: tuple[tuple[bool, Alternative], ...] = ((True, "two-sided"), (False, "two-sided"))

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from trialfleet_analysis.statistics.continuous import (
+from trialfleet_statistics.continuous import (
     BootstrapInterval,
     cliffs_delta,
     cost_per_pass,
     hierarchical_bootstrap,
 )
-from trialfleet_analysis.statistics.continuous.bootstrap import Statistic
-from trialfleet_analysis.statistics.estimates import Estimand
+from trialfleet_statistics.continuous.bootstrap import Statistic
+from trialfleet_statistics.estimates import Estimand
 
 Floats = NDArray[np.float64]
 Cell = tuple[Floats, Floats]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_analysis.statistics.continuous import stratified_permutation
-from trialfleet_analysis.statistics.continuous.permutation import Statistic
-from trialfleet_analysis.statistics.estimates import Alternative
+from trialfleet_statistics.continuous import stratified_permutation
+from trialfleet_statistics.continuous.permutation import Statistic
+from trialfleet_statistics.estimates import Alternative
 
 Task = tuple[list[int], list[int]]  # values of a, values of b
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.statistics.continuous import hodges_lehmann, signed_rank
-from trialfleet_analysis.statistics.continuous.signed_rank import Zeros
-from trialfleet_analysis.statistics.estimates import Alternative
+from trialfleet_statistics.continuous import hodges_lehmann, signed_rank
+from trialfleet_statistics.continuous.signed_rank import Zeros
+from trialfleet_statistics.estimates import Alternative
 
 # Darwin's Zea mays (The Effects of Cross and Self Fertilisation, 1876; Fisher 1935, table 3), eighths of an inch.
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]

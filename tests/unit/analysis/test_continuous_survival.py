@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import CumIncidenceRight
 
-from trialfleet_analysis.statistics.continuous import (
+from trialfleet_statistics.continuous import (
     cumulative_incidence,
     restricted_mean_difference,
     restricted_time_to_pass_difference,
 )
-from trialfleet_analysis.statistics.intervals import wilson
-from trialfleet_analysis.statistics.intervals.rates import wilson_limits
+from trialfleet_statistics.intervals import wilson
+from trialfleet_statistics.intervals.rates import wilson_limits
 
 # Freireich et al. 1963 (Blood 21:699): weeks in remission, 6-mercaptopurine (0: still in remission) and placebo.
 DRUG = [6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35]

@@ -16,7 +16,7 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 

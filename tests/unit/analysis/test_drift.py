@@ -13,7 +13,8 @@ from scipy import stats
 from tests.support import ledgers as made
 from tests.unit.analysis.exact_tables import stratified_chi_square
 from trialfleet_analysis.report.make import make_report
-from trialfleet_analysis.statistics.drift import (
+from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_statistics.drift import (
     DriftTrial,
     as_trials,
     autocorrelation,
@@ -21,7 +22,6 @@ from trialfleet_analysis.statistics.drift import (
     loss_drift,
     order_effect,
 )
-from trialfleet_analysis.tables.read import open_campaign
 
 CONDITIONS = ("none", "flat_llm", "intent_layer")
 

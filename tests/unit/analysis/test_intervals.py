@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.statistics.estimates import Intervals
-from trialfleet_analysis.statistics.intervals import clopper_pearson, effective_sample_wilson, wilson
+from trialfleet_statistics.estimates import Intervals
+from trialfleet_statistics.intervals import clopper_pearson, effective_sample_wilson, wilson
 
 limits = attrgetter("low", "high")
 

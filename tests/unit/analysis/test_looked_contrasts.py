@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_analysis.analysis_plan.columns import FourCounts
-from trialfleet_analysis.analysis_plan.looked_contrasts import interim_limits
-from trialfleet_analysis.statistics.sequential import Futility, SequentialDesign, futile, monitor, stage
+from trialfleet_designs.comparison.columns import FourCounts
+from trialfleet_designs.looks.contrasts import interim_limits
+from trialfleet_statistics.sequential import Futility, SequentialDesign, futile, monitor, stage
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["both", "gain"]))

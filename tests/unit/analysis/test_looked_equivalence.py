@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_analysis.analysis_plan.margin import NOT_YET, looked_equivalence
-from trialfleet_analysis.statistics.comparisons import equivalence
-from trialfleet_analysis.statistics.sequential import SequentialDesign
+from trialfleet_designs.looks.margin import NOT_YET, looked_equivalence
+from trialfleet_statistics.comparisons import equivalence
+from trialfleet_statistics.sequential import SequentialDesign
 
 FOUR = tuple(np.array(one) for one in ([7, 5, 8, 3], [10] * 4, [6, 6, 7, 4], [10] * 4))
 

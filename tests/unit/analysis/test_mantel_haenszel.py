@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from tests.unit.analysis.exact_tables import stratified_chi_square
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_statistics.comparisons import (
     breslow_day,
     cochran_mantel_haenszel,
     mantel_haenszel_odds_ratio,

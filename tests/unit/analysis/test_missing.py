@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_analysis.statistics.estimates import Integers
-from trialfleet_analysis.statistics.missing import (
+from trialfleet_statistics.comparisons import stratified_exact
+from trialfleet_statistics.estimates import Integers
+from trialfleet_statistics.missing import (
     ArmCounts,
     FourCounts,
     bounds,
@@ -22,7 +22,7 @@ from trialfleet_analysis.statistics.missing import (
     lost_as_failed,
     robustness,
 )
-from trialfleet_analysis.statistics.missing.scenarios import tipping
+from trialfleet_statistics.missing.scenarios import tipping
 
 ALPHA = 0.05 * (1 + 1e-7)  # 0 of 3 against 3 of 3 has p = .05, a rejection however the sum was rounded
 arm = st.integers(0, 12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(0, 3)))
@@ -185,7 +185,7 @@ def test_a_large_table_is_sampled_with_its_error() -> None:
 
 
 def test_sampling_agrees_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    from trialfleet_analysis.statistics.missing import by_condition
+    from trialfleet_statistics.missing import by_condition
 
     whole = loss_by_condition([5, 2, 0], [30, 27, 28])
     monkeypatch.setattr(by_condition, "ENUMERABLE", 0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from trialfleet_analysis.statistics.multiplicity import (
+from trialfleet_statistics.multiplicity import (
     Adjustment,
     Attainability,
     attainability,

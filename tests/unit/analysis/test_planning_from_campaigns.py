@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from trialfleet_analysis.power_cli.looks import control_rates, shifted
-from trialfleet_analysis.statistics.difficulty import TaskDifficulty, task_difficulty
-from trialfleet_analysis.statistics.sequential import Bets, Pairs
-from trialfleet_analysis.statistics.sequential.betting_power import betting_power, log_evidences
+from trialfleet_designs.power.stops import control_rates, shifted
+from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
+from trialfleet_statistics.sequential import Bets, Pairs
+from trialfleet_statistics.sequential.betting_power import betting_power, log_evidences
 
 PASSES = np.array([0, 2, 5, 7, 9, 10, 10, 1, 4, 8, 0, 10])
 TRIALS = np.full(12, 10)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from trialfleet_analysis.statistics.estimates import Interval
-from trialfleet_analysis.statistics.intervals import effective_sample_wilson, pooled_fixed, pooled_random, wilson
+from trialfleet_statistics.estimates import Interval
+from trialfleet_statistics.intervals import effective_sample_wilson, pooled_fixed, pooled_random, wilson
 
 limits = attrgetter("low", "high")
 

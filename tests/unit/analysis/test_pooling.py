@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from trialfleet_analysis.statistics.comparisons import conditional_odds_ratio, stratified_exact
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
-from trialfleet_analysis.statistics.pooling import difference_variance, random_effects, strata_weights
+from trialfleet_statistics.comparisons import conditional_odds_ratio, stratified_exact
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen
+from trialfleet_statistics.pooling import difference_variance, random_effects, strata_weights
 
 EFFECTS, VARIANCES = (0.12, 0.05, 0.18, 0.02), (0.0025, 0.0016, 0.0049, 0.0009)
 

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_statistics.comparisons import (
     boschloo,
     fisher,
     fisher_rejects,
     paired_t_on_tasks,
     stratified_exact,
 )
-from trialfleet_analysis.statistics.power import (
+from trialfleet_statistics.power import (
     Population,
     balance_reps,
     best_reps,
@@ -36,10 +36,10 @@ from trialfleet_analysis.statistics.power import (
     same_trials,
     stratified_power,
 )
-from trialfleet_analysis.statistics.power.campaigns import crossing
-from trialfleet_analysis.statistics.power.cell import ceiling, rejected_from
-from trialfleet_analysis.statistics.power.exact_campaigns import exact_p_values
-from trialfleet_analysis.statistics.power.simulated import paired_t_p_values
+from trialfleet_statistics.power.campaigns import crossing
+from trialfleet_statistics.power.cell import ceiling, rejected_from
+from trialfleet_statistics.power.exact_campaigns import exact_p_values
+from trialfleet_statistics.power.simulated import paired_t_p_values
 
 rates = st.floats(0, 1)
 reps = st.integers(1, 30)

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 from rich.text import Text
 
-from trialfleet_analysis.monitoring import design_of, futility_of, look_result
 from trialfleet_analysis.power_cli.command import power
-from trialfleet_analysis.power_cli.looks import Stopping, control_rates, looks_plan, shifted
 from trialfleet_analysis.power_cli.stops_text import looks
-from trialfleet_analysis.statistics.estimates import Floats, Integers
-from trialfleet_analysis.statistics.sequential import Revision, SequentialDesign
-from trialfleet_analysis.statistics.sequential.revision import revised
-from trialfleet_analysis.statistics.sequential.simulated_looks import simulated_stops
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import Decision, LookResult, Reestimation, StageCounts, StopRule
+from trialfleet_designs.monitoring import design_of, futility_of, look_result
+from trialfleet_designs.power.stops import Stopping, control_rates, looks_plan, shifted
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import Decision, LookResult, Reestimation, StageCounts, StopRule
+from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.sequential import Revision, SequentialDesign
+from trialfleet_statistics.sequential.revision import revised
+from trialfleet_statistics.sequential.simulated_looks import simulated_stops
 
 PRIMARY = Primary(treatment="a", control="b", stop=StopRule())
 

@@ -89,7 +89,7 @@ PUBLIC: dict[str, dict[str, str]] = {
 def test_signature(module: str, name: str) -> None:
     """Arguments beyond these may come, by keyword alone and with a default."""
     promised = PUBLIC[module][name]
-    function = getattr(importlib.import_module(f"trialfleet_analysis.statistics.{module}"), name)
+    function = getattr(importlib.import_module(f"trialfleet_statistics.{module}"), name)
     assert inspect.getdoc(function)
     named = {part.split("=")[0] for part in promised.split(", ")}
     signature = inspect.signature(function)
@@ -104,7 +104,7 @@ def test_signature(module: str, name: str) -> None:
 
 
 def test_they_need_neither_ray_nor_kubernetes_nor_a_store() -> None:
-    wanted = ", ".join(f"trialfleet_analysis.statistics.{module}" for module in PUBLIC)
+    wanted = ", ".join(f"trialfleet_statistics.{module}" for module in PUBLIC)
     far = ("ray", "kubernetes", "boto3", "trialfleet_controller")
     script = f"import sys, {wanted}; print([name for name in {far} if name in sys.modules])"
     said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from trialfleet_analysis.statistics.pooling import random_effects
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_statistics.pooling import random_effects
+from trialfleet_statistics.sequential import (
     SequentialDesign,
     Spending,
     crossing_probabilities,

@@ -10,14 +10,14 @@ from tests.support.ledgers import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, r
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import make_report
-from trialfleet_analysis.statistics.intervals import effective_sample_wilson, pooled_random
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.measurements import Coverage, Delivery
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
+from trialfleet_statistics.intervals import effective_sample_wilson, pooled_random
 
 FAILED = Fate(verdict=Verdict.FAILED)
 LOST = Fate(verdict=None, losses=(MID_RUN, MID_RUN, MID_RUN))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trialfleet_analysis.statistics.comparisons import (
+from trialfleet_statistics.comparisons import (
     barnard,
     boschloo,
     breslow_day,
@@ -21,7 +21,7 @@ from trialfleet_analysis.statistics.comparisons import (
     mantel_haenszel_odds_ratio,
     stratified_exact,
 )
-from trialfleet_analysis.statistics.continuous import (
+from trialfleet_statistics.continuous import (
     cliffs_delta,
     hierarchical_bootstrap,
     hodges_lehmann,
@@ -30,8 +30,8 @@ from trialfleet_analysis.statistics.continuous import (
     signed_rank,
     stratified_permutation,
 )
-from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation
-from trialfleet_analysis.statistics.intervals import (
+from trialfleet_statistics.drift import DriftTrial, autocorrelation
+from trialfleet_statistics.intervals import (
     clopper_pearson,
     effective_sample_wilson,
     miettinen_nurminen,
@@ -42,9 +42,9 @@ from trialfleet_analysis.statistics.intervals import (
     stratified_score_z,
     wilson,
 )
-from trialfleet_analysis.statistics.missing import bounds, loss_by_condition, robustness
-from trialfleet_analysis.statistics.multiplicity import attainability, holm
-from trialfleet_analysis.statistics.power import (
+from trialfleet_statistics.missing import bounds, loss_by_condition, robustness
+from trialfleet_statistics.multiplicity import attainability, holm
+from trialfleet_statistics.power import (
     Population,
     boschloo_power,
     calibrated,
@@ -54,8 +54,8 @@ from trialfleet_analysis.statistics.power import (
     required_reps,
     stratified_power,
 )
-from trialfleet_analysis.statistics.repeats import pass_at_k, pass_hat_k
-from trialfleet_analysis.statistics.timing import median_over_tasks, slope_after_first_edit
+from trialfleet_statistics.repeats import pass_at_k, pass_hat_k
+from trialfleet_statistics.timing import median_over_tasks, slope_after_first_edit
 
 NAN, INF = math.nan, math.inf
 Function = Callable[..., Any]

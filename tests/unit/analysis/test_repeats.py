@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.statistics.intervals import wilson
-from trialfleet_analysis.statistics.repeats import pass_at_k, pass_hat_k
+from trialfleet_statistics.intervals import wilson
+from trialfleet_statistics.repeats import pass_at_k, pass_hat_k
 
 limits = attrgetter("low", "high")
 

@@ -12,19 +12,19 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.statistics.sequential import Bets, Pairs, confidence_sequence
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import AnytimeRule, Decision, StageCounts
+from trialfleet_designs.monitoring import look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.sequential import Bets, Pairs, confidence_sequence
 
 TASKS = tuple(f"task-{i}" for i in range(7))
 CLEAR = {"none": 0.1, "intent_layer": 0.95}
@@ -93,7 +93,7 @@ def _counts(plan: Plan, fate: Outcome, task: str, block: int) -> StageCounts:
 def test_a_campaign_that_its_bets_ended(tmp_path: Path) -> None:
     """Three blocks were over when the second one's look decided: the third is in no number of the answer."""
     report = ledgers.read(campaign(tmp_path, CLEAR, blocks=3, looks=2))
-    anytime = report.analysis.anytime
+    anytime = report.analysis.found
     assert anytime is not None
     assert report.headline is not None
     assert report.decision == "more"
@@ -144,14 +144,14 @@ def test_reps_that_were_added_are_valid_and_said(tmp_path: Path) -> None:
     store = campaign(tmp_path, SAME, blocks=8, looks=8, reps=8)
     ledgers.put(store, "demo/amendments/1.json", Amendment(number=1, at=2.0, reps=8, after_look=True))
     report = ledgers.read(store)
-    assert report.analysis.anytime is not None
-    assert report.analysis.anytime.taken[-1].blocks == 8
+    assert report.analysis.found is not None
+    assert report.analysis.found.taken[-1].blocks == 8
     assert any("except for those of contrasts on these tasks" in caution for caution in report.cautions)
 
 
 def test_a_pair_with_a_lost_trial_is_left_out_and_said(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SAME, blocks=2, looks=2, lost=2))
-    anytime = report.analysis.anytime
+    anytime = report.analysis.found
     assert anytime is not None
     assert anytime.broken == 2
     assert "2 pairs lost a trial: blocks are then settled together" in to_markdown(report)

@@ -11,20 +11,20 @@ import pytest
 
 from tests.support import ledgers
 from tests.support.ledgers import Fate
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import to_json
 from trialfleet_analysis.report.make import write_report
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.conditions import PRESETS, Condition
-from trialfleet_ledger.halving import halved
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.halving import halved
+from trialfleet_ledger.designs.looks import AnytimeRule, Decision, FutilityRule, StageCounts, StopRule, stopped
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import AnytimeRule, Decision, FutilityRule, StageCounts, StopRule, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_ledger.trend import TrendPrimary
 
 SIDES = Primary(treatment="intent_layer", control="none")
 FIVE = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
@@ -174,7 +174,7 @@ def test_no_number_of_passes_ends_in_a_traceback(design: str, seed: int, tmp_pat
 def test_a_perfect_result_at_a_look_has_limits(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, "looks", RESULTS["treatment alone"], 2, 10))
     assert report.decision == "more"
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert looks.difference is not None
     assert looks.difference.low is not None

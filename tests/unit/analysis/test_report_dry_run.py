@@ -19,7 +19,7 @@ from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.terminal import show
 from trialfleet_analysis.side_by_side.rows import side_by_side
 from trialfleet_analysis.tables.read import open_campaign
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.directory import DirectoryStore

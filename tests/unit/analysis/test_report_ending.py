@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.unit.analysis.report_fixture import made
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.ending import NextStep, condition_plot, show_ending
-from trialfleet_analysis.statistics.estimates import EffectiveInterval
+from trialfleet_statistics.estimates import EffectiveInterval
 
 STEPS = (
     NextStep("Open the report", "runs/demo-report/report.html"),

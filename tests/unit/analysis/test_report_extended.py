@@ -15,14 +15,14 @@ from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.trend_answer import trend_answer
-from trialfleet_analysis.statistics.estimates import Estimand, Floats
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.trend.answer import trend_answer
 from trialfleet_ledger.conditions import Condition, ConditionDoses, InlineDoses
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Estimand, Floats
 
 NOT_VALID = "its p is not valid: reps were added after results were seen"
 TASKS = tuple(f"task-{n}" for n in range(6))
@@ -118,7 +118,7 @@ def test_the_sentence_of_a_trend_s_decision_says_it_and_not_the_one_on_losses() 
     passed = np.zeros((3, 3, 10))
     passed[:, 0, :4], passed[:, 1, :5], passed[:, 2, :6], passed[:, 2, 6:] = 1, 1, 1, np.nan
     fixed = replace(scheme(3, ("none", "low", "high"), reps=10, declared=False), seed=1)
-    fixed = replace(fixed, trend=TrendPrimary(trend=fixed.conditions, doses=(0, 1, 2)))
+    fixed = replace(fixed, in_place=TrendPrimary(trend=fixed.conditions, doses=(0, 1, 2)))
     trend = analyse(fixed, laid_out(passed)).trend
     assert trend is not None
     assert not trend.robust

@@ -15,7 +15,7 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.cost_sentence import spent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.statistics.continuous import BootstrapInterval
+from trialfleet_statistics.continuous import BootstrapInterval
 
 CLEAR = {"a": (9, 3), "b": (8, 2), "c": (10, 4), "d": (7, 5), "e": (9, 1), "f": (6, 2)}
 NULL = {"a": (6, 5), "b": (3, 4), "c": (8, 8), "d": (7, 5), "e": (2, 3), "f": (6, 5)}

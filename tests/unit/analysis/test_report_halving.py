@@ -17,17 +17,17 @@ from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.tables.read import open_campaign
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.halving import halved
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.halving import halved
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.comparisons import stratified_exact
 
 TASKS = tuple(f"task-{i}" for i in range(4))
 CONDITIONS = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
@@ -68,7 +68,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def test_a_halved_campaign_is_complete_without_the_two(tmp_path: Path) -> None:
     store = campaign(tmp_path)
     report = ledgers.read(store)
-    found = report.analysis.halving
+    found = report.analysis.found
     assert found is not None
     assert (found.after, found.planned_blocks, found.chosen, found.left_out) == (4, 10, "placebo", OUT)
     assert (found.alpha, found.each) == (0.05, 0.0125)
@@ -128,7 +128,7 @@ def test_the_answer(finished: Report) -> None:
 def test_losers_have_their_rates_at_their_reps_and_no_test(tmp_path: Path) -> None:
     store = campaign(tmp_path)
     report = ledgers.read(store)
-    found = report.analysis.halving
+    found = report.analysis.found
     assert found is not None
     counts = {one.condition: (one.passed, one.valid, one.rate) for one in found.counts}
     assert counts["flat_llm"] == counts["preamble_only"] == (3, 16, 3 / 16)
@@ -164,7 +164,7 @@ def test_json_and_methods_section(finished: Report) -> None:
 
 def test_before_the_halving_nothing_is_left_out(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, blocks=2))
-    found = report.analysis.halving
+    found = report.analysis.found
     assert found is not None
     assert (found.counts, found.chosen, found.left_out) == ((), None, ())
     assert not any("Halved" in sentence for sentence in report.answer)

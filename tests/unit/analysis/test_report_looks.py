@@ -11,17 +11,23 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
-from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report, to_json
-from trialfleet_analysis.report.figures import percent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
-from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.tables.read import open_campaign
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.document.figures import percent
+from trialfleet_designs.monitoring import look_result
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import (
+    Decision,
+    FutilityRule,
+    Reestimation,
+    StageCounts,
+    StopRule,
+    revised_reps,
+)
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, FutilityRule, Reestimation, StageCounts, StopRule, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.directives import Amendment, Cancel, Halt
@@ -29,6 +35,7 @@ from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.comparisons import stratified_exact
 
 TASKS = tuple(f"task-{i}" for i in range(7))
 STOP = StopRule(looks=(2, 4, 6), futility="none")
@@ -129,7 +136,7 @@ def test_a_campaign_that_a_look_ended(tmp_path: Path) -> None:
         "Stopped for benefit at look 1 of 3, after 2 of 6 blocks: this answer took 28 trials and $14.00; the "
         "fixed plan would have taken 84 trials and $42.00."
     )
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert report.headline is not None
     test, difference = report.headline.these_tasks.test, report.headline.these_tasks.difference
@@ -154,7 +161,7 @@ def test_before_the_first_look_there_is_no_p(tmp_path: Path) -> None:
 
 def test_between_looks_the_p_is_the_sequential_one(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SAME, blocks=3, looks=1))
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert report.headline is not None
     assert (looks.ended, looks.stagewise, report.state) == (None, False, "interim")
@@ -170,7 +177,7 @@ def test_between_looks_the_p_is_the_sequential_one(tmp_path: Path) -> None:
 
 def test_at_the_end_the_p_is_stage_wise_and_nothing_was_saved(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SAME, blocks=6, looks=3))
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert report.headline is not None
     assert (looks.ended, looks.stagewise, report.state) == ("end", True, "final")
@@ -202,7 +209,7 @@ def test_every_format_shows_the_looks(tmp_path: Path, render: Callable[[Report],
 
 def test_given_up(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SAME, blocks=2, looks=1, stop=HOPELESS))
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert (looks.ended, looks.stagewise) == ("futility", False)
     assert report.answer[0] == (
@@ -230,7 +237,7 @@ def test_a_harm_that_nobody_looked_for_is_said_and_its_interval_holds_0(tmp_path
         "improbable; a harm was not looked for)."
     )
     assert report.headline is not None
-    difference, looks = report.headline.these_tasks.difference, report.analysis.looks
+    difference, looks = report.headline.these_tasks.difference, report.analysis.found
     assert looks is not None
     assert looks.taken[0].level < looks.taken[0].p_value < 0.05
     assert difference.low is not None
@@ -256,7 +263,7 @@ def test_median_unbiased_is_said_of_crossings_and_of_ends_without_a_rule_of_futi
     stop: StopRule, passes: Mapping[str, float], blocks: int, unbiased: bool, tmp_path: Path
 ) -> None:
     report = ledgers.read(campaign(tmp_path, passes, blocks=blocks, looks=blocks // 2, stop=stop))
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert looks.stagewise
     assert looks.ended == ("end" if blocks == 6 else "benefit")
@@ -279,7 +286,7 @@ def test_reps_that_were_added_after_the_decision_change_no_number_of_the_answer(
     amendment = Amendment(number=1, at=2.0, reps=8, after_look=True)
     ledgers.put(store, "demo/amendments/1.json", amendment)
     report = ledgers.read(store)
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert at_the_stop.headline is not None
     assert report.headline is not None
@@ -325,11 +332,11 @@ def test_data_that_are_withdrawn_after_a_look_decide_nothing(how: str, tmp_path:
     report = ledgers.read(store)
     assert before.headline is not None
     assert report.headline is not None
-    looks, then, now = report.analysis.looks, before.headline, report.headline
+    looks, then, now = report.analysis.found, before.headline, report.headline
     assert looks is not None
-    assert before.analysis.looks is not None
+    assert before.analysis.found is not None
     assert (before.analysis.withdrawn, report.analysis.withdrawn) == (0, 16 if how == "halted" else 4)
-    assert looks.taken == before.analysis.looks.taken, "the decision stays as it was recorded"
+    assert looks.taken == before.analysis.found.taken, "the decision stays as it was recorded"
     test, difference = now.these_tasks.test, now.these_tasks.difference
     assert then.these_tasks.test.p_value is not None
     assert test.p_value is not None
@@ -399,8 +406,8 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert (now.difference, now.odds_ratio) == (then.difference, then.odds_ratio)
     assert now.difference.low is not None
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
-    assert later.analysis.looks is not None
-    assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)
+    assert later.analysis.found is not None
+    assert (later.analysis.found.difference, later.analysis.found.odds_ratio) == (None, None)
 
 
 # --- power ------------------------------------------------------------------------------------------
@@ -478,7 +485,7 @@ SOME = {"none": 0.4, "intent_layer": 0.6}
 
 def test_a_campaign_that_left_tasks_out_is_complete_without_them(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SOME, blocks=6, looks=3, stop=DROPPING, never=NEVER))
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert dict(looks.dropped) == {"task-2": 2, "task-5": 2}
     assert not report.progress.interim
@@ -506,13 +513,13 @@ def test_leaving_out_tasks_that_never_pass_changes_neither_test_nor_estimate(tmp
     ran = ledgers.read(campaign(tmp_path / "b", SOME, blocks=6, looks=3, never=NEVER))
     assert left.headline is not None
     assert ran.headline is not None
-    assert left.analysis.looks is not None
-    assert ran.analysis.looks is not None
+    assert left.analysis.found is not None
+    assert ran.analysis.found is not None
     assert left.headline.these_tasks.test.p_value == ran.headline.these_tasks.test.p_value
     assert left.headline.these_tasks.difference.estimate == ran.headline.these_tasks.difference.estimate
     assert left.headline.treatment_rate == ran.headline.treatment_rate
-    assert left.analysis.looks.odds_ratio == ran.analysis.looks.odds_ratio
-    one, other = left.analysis.looks.difference, ran.analysis.looks.difference
+    assert left.analysis.found.odds_ratio == ran.analysis.found.odds_ratio
+    one, other = left.analysis.found.difference, ran.analysis.found.difference
     assert one is not None
     assert other is not None
     assert one.estimate == pytest.approx(other.estimate, abs=1e-3)
@@ -547,7 +554,7 @@ GROWING = STOP.model_copy(update={"reestimate": Reestimation(after=2, cap=9)})
 
 def test_a_campaign_that_re_estimated_its_reps(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SAME, blocks=9, looks=3, stop=GROWING, reps=9, effect=0.1))
-    looks = report.analysis.looks
+    looks = report.analysis.found
     assert looks is not None
     assert (looks.planned, looks.revised_from, looks.reestimate_after) == ((2, 6, 9), 6, 2)
     assert looks.levels == pytest.approx([0.05 * (block / 9) ** 2 for block in (2, 6, 9)])

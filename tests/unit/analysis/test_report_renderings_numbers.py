@@ -16,7 +16,7 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_statistics.estimates import Interval
 
 DRAWN = {"How trials ended", "Passed of valid trials per task and condition"}  # tables of the page alone
 

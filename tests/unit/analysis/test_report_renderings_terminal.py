@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.analysis.report_fixture import made, on_terminal
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import short_limits
+from trialfleet_designs.document.figures import short_limits
 
 
 @pytest.fixture(scope="module")

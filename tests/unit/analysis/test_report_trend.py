@@ -20,15 +20,15 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.trend_answer import times_of_odds
 from trialfleet_analysis.source import CampaignSource
-from trialfleet_analysis.statistics.estimates import Interval
-from trialfleet_analysis.statistics.trend import stratified_trend
+from trialfleet_designs.trend.answer import times_of_odds
 from trialfleet_ledger.conditions import Condition, ConditionDoses, InlineDoses
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_ledger.trend import TrendPrimary
+from trialfleet_statistics.estimates import Interval
+from trialfleet_statistics.trend import stratified_trend
 
 DOSED = ConditionDoses(inline=InlineDoses(source="nearest", max_tokens=(300, 700)))
 CONDITIONS = {"none": Condition(), **DOSED.named("preamble")}
@@ -79,7 +79,7 @@ def rational_p() -> float:
 
 def test_the_reference(tmp_path: Path) -> None:
     report = reported(tmp_path, T1, lost=LOST)
-    found = report.analysis.trend
+    found = report.analysis.found
     assert found is not None
     assert found.per_dose == pytest.approx((0.85 - 0.4) / 2)
     assert found.test.p_value == pytest.approx(rational_p(), abs=1e-12)
@@ -106,10 +106,10 @@ def test_the_sentence_follows_the_direction_of_the_test(tmp_path: Path) -> None:
 
 def test_distances_between_doses_count(tmp_path: Path) -> None:
     report = reported(tmp_path, T1, doses=(0, 1, 3))
-    assert report.analysis.trend is not None
+    assert report.analysis.found is not None
     of_five = [[5] * 3] * 4
-    assert report.analysis.trend.test.p_value == stratified_trend(T1, of_five, (0, 1, 3)).p_value
-    assert report.analysis.trend.test.p_value != stratified_trend(T1, of_five, (0, 1, 2)).p_value
+    assert report.analysis.found.test.p_value == stratified_trend(T1, of_five, (0, 1, 3)).p_value
+    assert report.analysis.found.test.p_value != stratified_trend(T1, of_five, (0, 1, 2)).p_value
 
 
 def test_no_trend_has_no_direction(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_what_no_outcome_could_show_is_said(tmp_path: Path) -> None:
 
 def test_passes_at_the_end_of_what_is_possible_have_no_slope(tmp_path: Path) -> None:
     report = reported(tmp_path, [[0, 0, 5], [0, 0, 5]])
-    found = report.analysis.trend
+    found = report.analysis.found
     assert found is not None
     assert (report.decision, found.slope.slope, found.slope.odds_ratio.high) == ("more", None, None)
     assert len(report.answer) == 1
@@ -153,9 +153,9 @@ def test_without_a_trial_there_is_no_answer(tmp_path: Path) -> None:
 def test_before_the_end_the_p_is_said_not_to_be_valid(tmp_path: Path) -> None:
     report = reported(tmp_path, T1, over=3)
     assert "not valid under monitoring, exact trend test" in " ".join(report.answer)
-    assert report.analysis.trend is not None
+    assert report.analysis.found is not None
     x = [[min(passed, 3) for passed in row] for row in T1]
-    assert report.analysis.trend.test == stratified_trend(x, [[3] * 3] * 4, [0, 1, 2], weights="equal")
+    assert report.analysis.found.test == stratified_trend(x, [[3] * 3] * 4, [0, 1, 2], weights="equal")
 
 
 def test_contrasts_of_single_doses_are_corrected(tmp_path: Path) -> None:

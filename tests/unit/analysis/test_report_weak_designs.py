@@ -9,15 +9,15 @@ import pytest
 from scipy import stats
 
 from tests.unit.analysis.weak_designs_fixture import CONTROL, DEMO_LIKE, TREATMENT, weak
-from trialfleet_analysis.analysis_plan.contrast import agree
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.sections import sections
-from trialfleet_analysis.report.findings.tables import ReportTable
 from trialfleet_analysis.report.html.page import to_html
-from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_analysis.statistics.estimates import rejects
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_designs.comparison.contrast import agree
+from trialfleet_designs.document.tables import ReportTable
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_statistics.comparisons import stratified_exact
+from trialfleet_statistics.estimates import rejects
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen
 
 
 def tables(report: Report) -> dict[str, ReportTable]:

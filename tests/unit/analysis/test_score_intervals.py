@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from tests.unit.analysis.exact_tables import stratified_chi_square
-from trialfleet_analysis.statistics.estimates import Floats, Interval, Intervals
-from trialfleet_analysis.statistics.intervals import (
+from trialfleet_statistics.estimates import Floats, Interval, Intervals
+from trialfleet_statistics.intervals import (
     clopper_pearson,
     jeffreys,
     miettinen_nurminen,
@@ -23,7 +23,7 @@ from trialfleet_analysis.statistics.intervals import (
     stratified_score_z,
     wilson,
 )
-from trialfleet_analysis.statistics.intervals.differences import constrained_rate_b
+from trialfleet_statistics.intervals.differences import constrained_rate_b
 
 limits = attrgetter("low", "high")
 

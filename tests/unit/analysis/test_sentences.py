@@ -10,11 +10,11 @@ from tests.support.random_campaigns import draw_campaign
 from tests.support.sentence_checks import contradictions
 from trialfleet_analysis import rates
 from trialfleet_analysis.analysis_plan import analyse
-from trialfleet_analysis.analysis_plan.columns import CellCounts, Scheme
-from trialfleet_analysis.analysis_plan.correction import Corrected
 from trialfleet_analysis.analysis_plan.measures import MeasureContrast
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
-from trialfleet_analysis.statistics.intervals import PooledInterval, pooled_random
+from trialfleet_designs.comparison.columns import CellCounts, Scheme
+from trialfleet_designs.comparison.correction import Corrected
+from trialfleet_statistics.intervals import PooledInterval, pooled_random
 
 EACH = 60
 

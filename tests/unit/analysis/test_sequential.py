@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.analysis.sequential_fixture import Row, rational_looks
-from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_ledger.designs.looks import StopRule
+from trialfleet_statistics.comparisons import stratified_exact
+from trialfleet_statistics.sequential import (
     SequentialDesign,
     SequentialLook,
     SequentialStage,
@@ -28,7 +29,6 @@ from trialfleet_analysis.statistics.sequential import (
     stage,
     stagewise_odds_ratio,
 )
-from trialfleet_ledger.looks import StopRule
 
 R1: tuple[tuple[Row, ...], ...] = (
     ((4, 5, 1, 5), (3, 5, 3, 5), (2, 5, 0, 5)),

@@ -15,11 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
-from trialfleet_analysis.monitoring import design_of, look_result
-from trialfleet_analysis.power_cli.looks import shifted
-from trialfleet_analysis.statistics.estimates import Floats, floats
-from trialfleet_analysis.statistics.power import exact_campaigns
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_designs.monitoring import design_of, look_result
+from trialfleet_designs.power.stops import shifted
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import LookResult, Reestimation, StageCounts, StopRule
+from trialfleet_statistics.estimates import Floats, floats
+from trialfleet_statistics.power import exact_campaigns
+from trialfleet_statistics.sequential import (
     Bets,
     Futility,
     Pairs,
@@ -48,9 +50,7 @@ from trialfleet_analysis.statistics.sequential import (
     stagewise_difference,
     upper_tail,
 )
-from trialfleet_analysis.statistics.sequential.simulated_looks import simulated_stops
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import LookResult, Reestimation, StageCounts, StopRule
+from trialfleet_statistics.sequential.simulated_looks import simulated_stops
 
 BOUNDS: dict[tuple[int, Spending], list[float]] = {
     (2, "obrien_fleming"): [2.962588, 1.968596],

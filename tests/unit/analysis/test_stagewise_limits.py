@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.statistics.estimates import Floats, Integers, Interval, floats
-from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen, stratified_score_z
-from trialfleet_analysis.statistics.sequential import (
+from trialfleet_statistics.estimates import Floats, Integers, Interval, floats
+from trialfleet_statistics.intervals import stratified_miettinen_nurminen, stratified_score_z
+from trialfleet_statistics.sequential import (
     SequentialDesign,
     SequentialLook,
     SequentialStage,

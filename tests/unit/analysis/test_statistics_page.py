@@ -14,9 +14,9 @@ import pytest
 from tests.bench import bench_comparisons, bench_coverage
 from tests.support import ledgers as made
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.statistics.multiplicity import Attainability
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.multiplicity import Attainability
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE, HOW_TO = DOCS / "explanation" / "statistics.md", DOCS / "how-to" / "use-the-statistics-from-python.md"
@@ -40,13 +40,13 @@ def rows(heading: str) -> list[list[str]]:
 
 def functions(module: str) -> set[str]:
     """The public ones."""
-    of = importlib.import_module(f"trialfleet_analysis.statistics.{module}")
+    of = importlib.import_module(f"trialfleet_statistics.{module}")
     names = getattr(of, "__all__", [name for name in vars(of) if not name.startswith("_")])
     found = {name: getattr(of, name) for name in names}
     return {
         name
         for name, one in found.items()
-        if inspect.isfunction(one) and one.__module__.startswith(f"trialfleet_analysis.statistics.{module}")
+        if inspect.isfunction(one) and one.__module__.startswith(f"trialfleet_statistics.{module}")
     }
 
 
@@ -81,7 +81,7 @@ def test_what_was_measured_is_said_where_the_method_is(row: list[str]) -> None:
     """In its docstring, or in the bench that measures it again."""
     method, _, figures = row
     (module, name), *_ = NAMED.findall(method)
-    function = getattr(importlib.import_module(f"trialfleet_analysis.statistics.{module}"), name)
+    function = getattr(importlib.import_module(f"trialfleet_statistics.{module}"), name)
     benches = map(inspect.getsource, (bench_coverage, bench_comparisons))
     said = [inspect.getdoc(function) or "", *(source for source in benches if name in source)]
     for figure in re.findall(r"\.\d+", figures):

@@ -23,8 +23,8 @@ from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.bundle import pack, unpack
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.pulled_copy import PulledCopy

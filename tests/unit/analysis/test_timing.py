@@ -12,8 +12,8 @@ from statsmodels.regression.linear_model import OLS
 
 from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.analysis_plan.timing import timing
-from trialfleet_analysis.statistics.estimates import Estimand
-from trialfleet_analysis.statistics.timing import (
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.timing import (
     described_by_hit,
     mean_share,
     median_over_tasks,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_analysis.statistics.power import dosed_rates, trend_power
-from trialfleet_analysis.statistics.trend import dose_slope, stratified_trend
+from trialfleet_statistics.comparisons import stratified_exact
+from trialfleet_statistics.power import dosed_rates, trend_power
+from trialfleet_statistics.trend import dose_slope, stratified_trend
 
 T1 = ([[1, 2, 4], [0, 3, 3], [5, 5, 5], [2, 1, 4]], [[5, 5, 5], [5, 5, 5], [5, 5, 5], [5, 5, 4]])
 cell = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -13,8 +13,8 @@ from tests.support.ledgers import ZERO, Fate, plan, put, put_bytes, trials, writ
 from trialfleet_analysis.viewer.activity import ActivityReader, CampaignActivity
 from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.pages.activity_section import activity_section
+from trialfleet_ledger.designs.looks import Decision, LookResult
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, LookResult
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import Planned
 

@@ -33,8 +33,8 @@ from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.folder import write_folder
 from trialfleet_analysis.viewer.pages import first_screen
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.ledgers import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 

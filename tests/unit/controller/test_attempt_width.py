@@ -13,9 +13,9 @@ from tests.support.plans import kube_plan, make_plan, planned_task
 from trialfleet_controller.backends.local.capacity import UNBOUNDED, MachineSize, slots
 from trialfleet_controller.dispatch.attempt_width import WidthBound, width_bound
 from trialfleet_controller.dispatch.queue import Queue
-from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import AnytimeRule, StopDeclaration, StopRule
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import AnytimeRule, StopDeclaration, StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.trial_order import trials

@@ -167,6 +167,7 @@ def test_a_context_that_cannot_be_read_has_no_forbidden_lines(tmp_path: Path) ->
 
 def test_a_context_of_the_campaign_and_of_a_task_is_refused(tmp_path: Path) -> None:
     task = task_of(tmp_path, flat=FLAT)
+    (tmp_path / "CLAUDE.md").write_text(FLAT)
     subprocess.run(("git", "init", "-q", str(tmp_path)), check=True)
     text = (
         "{campaign: c, seed: 1, tasks: [task.yaml], contexts: {NAME: {worktree: .}}, conditions: [none], reps: 1, "

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import StopRule
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.looks import StopRule
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*(ROOT / "examples/shop").glob("*.yaml"), *(ROOT / "tasks/quickstart").glob("*.yaml")])

@@ -8,6 +8,8 @@ import pytest
 
 from trialfleet_controller.planning.campaign_file import CampaignFile, load_campaign
 from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import InlineSpec
 
@@ -47,16 +49,15 @@ def test_a_list_of_lengths_is_a_condition_for_each(tmp_path: Path) -> None:
     for dose in (300, 700, 1500):
         text = InlineSpec(source="nearest", sections=("Pitfalls",), max_tokens=dose)
         assert file.conditions[f"preamble_{dose}"] == Condition(inline=text, hook="on_read")
-    trend = file.spec.trend
-    assert trend is not None
+    trend = file.spec.primary
+    assert isinstance(trend, TrendPrimary)
     assert (trend.doses, trend.steps) == ((0, 300, 700, 1500), (0, 3, 7, 15))
-    assert (trend.alpha, trend.effect, file.spec.contrast) == (0.05, 0.2, None)
+    assert (trend.alpha, trend.effect) == (0.05, 0.2)
 
 
 def test_doses_work_without_a_trend(tmp_path: Path) -> None:
     file = loaded(tmp_path, DOSES + "primary: {treatment: preamble_700, control: none}\n")
-    assert file.spec.trend is None
-    assert file.spec.contrast is not None
+    assert isinstance(file.spec.primary, Primary)
 
 
 def test_one_length_is_one_condition(tmp_path: Path) -> None:
@@ -65,8 +66,8 @@ def test_one_length_is_one_condition(tmp_path: Path) -> None:
 
 
 def test_the_trend_is_not_in_the_plan_with_what_it_refuses(tmp_path: Path) -> None:
-    trend = loaded(tmp_path, DOSES + TREND).spec.trend
-    assert trend is not None
+    trend = loaded(tmp_path, DOSES + TREND).spec.primary
+    assert isinstance(trend, TrendPrimary)
     assert set(trend.model_dump()) == {"trend", "doses", "estimand", "alpha", "effect"}
     assert type(trend).model_validate_json(trend.model_dump_json(), strict=True) == trend
 

@@ -8,13 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.toys.delivery import ToyDelivery
-from trialfleet_analysis.analysis_plan.composition import Arm, compose, written
 from trialfleet_deliveries.condition_parts import differing_parts
 from trialfleet_deliveries.delivery import compose as compose_prompt
 from trialfleet_deliveries.delivery import declared_lines
 from trialfleet_deliveries.hook_log import HookLog
 from trialfleet_deliveries.reach import Reach
 from trialfleet_deliveries.registry import DELIVERIES, add_delivery, declares, gather_claims, list_channels
+from trialfleet_designs.comparison.composition import Arm, compose, written
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ADDED_KEYS, ConditionOrder

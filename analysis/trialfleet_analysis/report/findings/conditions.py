@@ -11,8 +11,10 @@ from trialfleet_analysis.process import Channel, InlineText, Typical, UncausedPa
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, decimals, level, limits, percent, quantity
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_analysis.tables.rows import Use
+from trialfleet_deliveries.registry import list_channels
+from trialfleet_designs.document.figures import NOTHING, decimals, level, limits, percent, quantity
+from trialfleet_designs.document.tables import (
     Cell,
     ReportSection,
     ReportTable,
@@ -28,12 +30,10 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.statistics.repeats import RepeatsInterval
-from trialfleet_analysis.tables.rows import Use
-from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_statistics.repeats import RepeatsInterval
 
 _USES = ("skill_opened", "mcp_called")  # names of metrics
 EVERYTHING = "too few tasks: 0 to 100%"

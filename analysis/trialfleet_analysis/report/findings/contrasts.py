@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks, Role
-from trialfleet_analysis.analysis_plan.correction import AdjustedPValue, Family
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.screens import TaskEffect, TaskScreening
 from trialfleet_analysis.analysis_plan.subgroups import Subgroup, Subgroups
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import ENOUGH
-from trialfleet_analysis.report.figures import (
+from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks, Role
+from trialfleet_designs.comparison.correction import AdjustedPValue, Family
+from trialfleet_designs.document.figures import (
     DEMONSTRATED,
     ESTIMANDS,
     NOTHING,
@@ -26,7 +26,7 @@ from trialfleet_analysis.report.figures import (
     points_between,
     unsigned_points,
 )
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.tables import (
     Cell,
     ReportSection,
     ReportTable,
@@ -41,8 +41,8 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Interval
 
 ROLES: dict[Role, str] = {
     "primary": "primary",
@@ -52,10 +52,6 @@ ROLES: dict[Role, str] = {
     "asked": "asked for after the fact",
 }
 MONITORED = " The campaign is not over: no p-value below is valid as it stands."
-LOOKED = (
-    " The p-values of contrasts on these tasks allow for the declared looks; those on tasks like these do not."
-)
-BET_ON = " The p-values and limits of contrasts on these tasks hold at any look; those on tasks like these do not."
 AGREES = {True: "yes", False: "no: the p decides", None: NOTHING}
 NAMED = 6  # dropped tests of a family that are named
 
@@ -88,9 +84,7 @@ def contrasts(report: Report) -> ReportSection:
 
 
 def _monitored(report: Report) -> str:
-    if report.analysis.anytime:
-        return BET_ON
-    return LOOKED if report.analysis.looks else MONITORED
+    return report.design.note_on_contrasts() or MONITORED
 
 
 def corrected(adjusted: AdjustedPValue | None) -> Value:

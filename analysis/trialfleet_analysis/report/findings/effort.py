@@ -9,7 +9,8 @@ from trialfleet_analysis.analysis_plan.measures import CostPerPass, CostRatio, D
 from trialfleet_analysis.analysis_plan.timing import AfterFirstEdit, EditTiming, HitOf, HitSplit, Phase
 from trialfleet_analysis.process import Typical
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.findings.contrasts import corrected
+from trialfleet_designs.document.figures import (
     ESTIMANDS,
     NOTHING,
     bare_p,
@@ -20,8 +21,7 @@ from trialfleet_analysis.report.figures import (
     seconds,
     times,
 )
-from trialfleet_analysis.report.findings.contrasts import corrected
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.tables import (
     Cell,
     ReportSection,
     ReportTable,
@@ -36,10 +36,10 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.statistics.continuous import BootstrapInterval
-from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_ledger.metric_table import BY_NAME, REPORTED, Metric, Unit
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.continuous import BootstrapInterval
+from trialfleet_statistics.estimates import Interval
 
 OTHERS = "Metrics of the other contrasts"
 SHOWN_TIMES = 6  # points of a curve in its table

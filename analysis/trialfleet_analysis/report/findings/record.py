@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from trialfleet_analysis.report.campaign_report import ManifestLine, Report, SummaryEntry
-from trialfleet_analysis.report.figures import ESTIMANDS
-from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value, section, table, text
-from trialfleet_analysis.report.findings.trend import declared_trend
+from trialfleet_analysis.report.declared_result import report_context
+from trialfleet_designs.document.figures import ESTIMANDS
+from trialfleet_designs.document.tables import ReportSection, ReportTable, Value, section, table, text
 
 OPEN = ("Campaign", "Agent")
 
 
 def declared_contrast(report: Report) -> ReportTable | None:
-    """Or the declared trend. None where nothing was declared."""
-    if report.analysis.trend is not None:
-        return declared_trend(report)
+    """Or what a design has in its place. None where nothing was declared."""
+    own = report.design.first_table(report.analysis.found, report_context(report))
+    if own is not None:
+        return own
     declared = report.analysis.declared
     if declared is None or not report.summary:
         return None

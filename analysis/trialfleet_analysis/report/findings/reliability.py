@@ -15,7 +15,8 @@ from trialfleet_analysis.analysis_plan.sensitivity import (
 )
 from trialfleet_analysis.losses import UNASSIGNED, OperatorStops
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.summary import made_by
+from trialfleet_designs.document.figures import (
     ESTIMANDS,
     NOTHING,
     bare_p,
@@ -26,7 +27,7 @@ from trialfleet_analysis.report.figures import (
     quantity,
     unsigned_points,
 )
-from trialfleet_analysis.report.findings.tables import (
+from trialfleet_designs.document.tables import (
     ReportSection,
     ReportTable,
     Value,
@@ -42,7 +43,6 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.report.summary import made_by
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stage_reached import Stage
 
@@ -276,12 +276,6 @@ def _drift(found: Sequence[DriftCheck]) -> ReportTable:
     )
 
 
-BETTING = (
-    " All of this is for one test at a fixed end. On these tasks this campaign bets instead, which needs about "
-    "half as many reps again for the same power."
-)
-
-
 def power(report: Report) -> ReportSection:
     found = report.analysis.outlook
     return section(
@@ -289,7 +283,7 @@ def power(report: Report) -> ReportSection:
         "What this design detects, and what more trials would detect",
         f"Detectable: the least true difference that a design finds with {_goal(found)} power. {_based_on(found)}"
         " Power at the observed effect is never shown: it only repeats the p-value."
-        f"{BETTING if report.analysis.anytime else ''}",
+        f"{report.design.note_on_power()}",
         _detectable(found.detectable),
         _larger(found.more),
         _equal(found),

@@ -9,12 +9,12 @@ from trialfleet_analysis.cells import ENDINGS
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, limits, percent, short_limits
 from trialfleet_analysis.report.findings.conditions import VERDICTS, model_median
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, listing, section
 from trialfleet_analysis.report.html.plots import Band, Mark, cell, rates, row
 from trialfleet_analysis.tables.rows import TaskRow, Use
+from trialfleet_designs.document.figures import NOTHING, limits, percent, short_limits
 from trialfleet_ledger.plurals import plural
 
 KEYS = (

@@ -7,15 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.analysis_plan.contrast import Contrast
-from trialfleet_analysis.analysis_plan.correction import AdjustedPValue
 from trialfleet_analysis.analysis_plan.power_summary import More
 from trialfleet_analysis.analysis_plan.screens import TaskEffect
 from trialfleet_analysis.analysis_plan.sensitivity import ScenarioFinding
 from trialfleet_analysis.analysis_plan.timing import EditTiming
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import declared_result
-from trialfleet_analysis.report.figures import (
+from trialfleet_analysis.report.findings.contrasts import ROLES
+from trialfleet_analysis.report.findings.reliability import SCENARIOS, against, decision, design
+from trialfleet_analysis.report.html.markup import Node, breakable, h
+from trialfleet_analysis.report.html.plots import Mark, Scale, axis, differences, lengths, nice, parts, rates, row
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.correction import AdjustedPValue
+from trialfleet_designs.document.figures import (
     ESTIMANDS,
     NOTHING,
     bare_p,
@@ -28,11 +32,7 @@ from trialfleet_analysis.report.figures import (
     points_between,
     quantity,
 )
-from trialfleet_analysis.report.findings.contrasts import ROLES
-from trialfleet_analysis.report.findings.reliability import SCENARIOS, against, decision, design
-from trialfleet_analysis.report.html.markup import Node, breakable, h
-from trialfleet_analysis.report.html.plots import Mark, Scale, axis, differences, lengths, nice, parts, rates, row
-from trialfleet_analysis.statistics.estimates import Interval, Test
+from trialfleet_statistics.estimates import Interval, Test
 
 TALL = 30  # rows above which a forest scrolls in its frame
 

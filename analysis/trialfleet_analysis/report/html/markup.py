@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TypeAlias, cast
 from xml.etree.ElementTree import Element, tostring
 
-from trialfleet_analysis.report.findings.tables import ReportTable, Value
+from trialfleet_designs.document.tables import ReportTable, Value
 from trialfleet_ledger.display_text import one_line
 
 Node: TypeAlias = "Element[str] | str | int | Iterable[Node] | None"

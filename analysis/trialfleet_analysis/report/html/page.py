@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.declared_result import report_context
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
-from trialfleet_analysis.report.findings.tables import ReportSection
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.conditions import conditions, heat, trials
 from trialfleet_analysis.report.html.forests import contrasts, designs, scenarios, strip, tasks, timing
-from trialfleet_analysis.report.html.looks import boundary
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
+from trialfleet_analysis.report.html.plots import svg
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
+from trialfleet_designs.document.tables import ReportSection
 from trialfleet_ledger.plurals import plural
 
 
@@ -52,7 +54,6 @@ def _contrast(report: Report) -> Node:
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {
-    "looks": boundary,
     "contrasts": contrasts,
     "conditions": conditions,
     "cells": heat,
@@ -64,6 +65,20 @@ DRAWN: dict[str, Callable[[Report], Node]] = {
     "order": over_blocks,
     "outlook": designs,
 }
+
+
+def drawing_of_design(section: ReportSection, report: Report) -> Node:
+    """Above the tables of the declared design's own section."""
+    design, found, context = report.design, report.analysis.found, report_context(report)
+    if section != design.section(found, context):
+        return None
+    drawing = design.draw(found, context)
+    if drawing is None:
+        return None
+    shapes = (h(one.tag, one.text, **one.attributes) for one in drawing.shapes)
+    return svg(drawing.height, drawing.label, *shapes)
+
+
 SHORT = {
     "tasks": "Tasks",
     "endings": "Endings",
@@ -133,7 +148,7 @@ def to_html(report: Report, pairs: EmbeddedPairs | None = None) -> str:
 
 def _drawn(found: ReportSection, report: Report) -> Element | None:
     """A section of its drawing and its tables; None without either."""
-    drawing = DRAWN[found.anchor](report) if found.anchor in DRAWN else None
+    drawing = DRAWN.get(found.anchor, partial(drawing_of_design, found))(report)
     if drawing is None and not found.tables:
         return None
     lead = h("p", found.lead, class_="muted")

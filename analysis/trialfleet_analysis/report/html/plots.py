@@ -9,8 +9,8 @@ from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.process import BlockResult
-from trialfleet_analysis.report.figures import decimals, percent
 from trialfleet_analysis.report.html.markup import Node, h
+from trialfleet_designs.document.figures import decimals, percent
 from trialfleet_ledger.plurals import plural
 
 STEPS = (1, 2, 2.5, 5, 10)

@@ -8,7 +8,6 @@ from xml.etree.ElementTree import Element
 from trialfleet_analysis.cells import CellCount
 from trialfleet_analysis.kept_answer import CampaignAnswer
 from trialfleet_analysis.losses import UNASSIGNED, LossCount
-from trialfleet_analysis.report.figures import percent
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, section
 from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE, cautions_list, in_one_minute
 from trialfleet_analysis.tables.read import CampaignTables
@@ -17,7 +16,8 @@ from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.discordant import TaskPairs, TrialPair
 from trialfleet_analysis.viewer.pages.activity_section import placeholder
 from trialfleet_analysis.viewer.pages.scaffold import chip, document, main, notice, top
-from trialfleet_ledger.looks import stopped
+from trialfleet_designs.document.figures import percent
+from trialfleet_ledger.designs.looks import stopped
 from trialfleet_ledger.plurals import plural
 
 STEPS = 20  # of colour

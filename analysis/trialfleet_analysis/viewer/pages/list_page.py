@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.report.figures import NOTHING, quantity
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, top, way_back
 from trialfleet_analysis.viewer.text_search import SearchProgress
 from trialfleet_analysis.viewer.trial_list import CHOICES, FOUND, LONGEST_TEXT, OUTCOMES, PAGE, SORTS, TrialQuery
+from trialfleet_designs.document.figures import NOTHING, quantity
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.plurals import plural

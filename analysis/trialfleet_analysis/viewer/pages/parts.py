@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.report.figures import NOTHING, quantity
 from trialfleet_analysis.report.html.markup import Node, frame, h
 from trialfleet_analysis.viewer.bundle_parts import HookFiring
 from trialfleet_analysis.viewer.differences import LineRun, line_runs
 from trialfleet_analysis.viewer.excerpts import LONGEST, cut
 from trialfleet_analysis.viewer.pages.scaffold import block, text
+from trialfleet_designs.document.figures import NOTHING, quantity
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.metric_table import REPORTED, Unit
 from trialfleet_ledger.plurals import plural

@@ -1,0 +1,1 @@
+"""Designs of campaigns: what each decides, finds and says. Pure."""

@@ -1,0 +1,1 @@
+"""Campaigns without a fixed end: bets on pairs."""

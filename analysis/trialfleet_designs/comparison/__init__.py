@@ -1,0 +1,1 @@
+"""What comparisons of conditions are made of, and contrasts."""

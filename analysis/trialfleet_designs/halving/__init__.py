@@ -1,0 +1,1 @@
+"""Halving of four treatments."""

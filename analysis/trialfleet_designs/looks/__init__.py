@@ -1,0 +1,1 @@
+"""Declared looks: the exact group-sequential test."""

@@ -1,0 +1,1 @@
+"""What a campaign is expected to find and to take, by its design."""

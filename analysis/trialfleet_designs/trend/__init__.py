@@ -1,0 +1,1 @@
+"""A trend over conditions of ascending doses."""

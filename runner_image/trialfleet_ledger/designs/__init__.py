@@ -1,0 +1,1 @@
+"""What campaigns declare as their primary result, and the records of what was decided. Read by pods."""
