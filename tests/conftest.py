@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from functools import cache
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.costs import CostPlugin
+from tests.costs import TOO_LATE, CostPlugin
 from tests.programs import Program, Starts, npm_folder, table
 from trialfleet_agents.pinned import PinnedAgent, pinned
 
@@ -43,6 +44,10 @@ settings.load_profile("trialfleet")
 # Modules and collected tests stay to the end: walking through them again and again was a fifth of the unit suite.
 YOUNG_OBJECTS = 50_000
 
+
+# A run may have a last moment at which a test begins (seconds since 1970): on a slow machine it says at its end
+# what it left out, instead of being cut off without a word.
+UNTIL = float(os.environ.get("TRIALFLEET_TEST_UNTIL", "inf"))
 
 # Tests with real servers, processes and pods, on a machine that does something else meanwhile: one that fails runs
 # once more under TRIALFLEET_CI=1, and its first failure is printed at the end.
@@ -209,6 +214,8 @@ def _missing(what: str) -> str | None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.time() > UNTIL:
+        pytest.skip(f"{TOO_LATE}: {item.location[0]}")
     for mark in item.iter_markers("needs"):
         for what in mark.args:
             name = _missing(what)

@@ -17,6 +17,7 @@ RECORD = Path(__file__).with_name("costs.tsv")
 HEADER = "# file of tests\tseconds\tcore seconds (written by `make test`)"
 CHANGED = 2.0  # a recorded figure stays until a run differs by more than this factor …
 CHANGED_S = 3.0  # … and by more seconds than this: a run changes few lines
+TOO_LATE = "the time of this run was over"  # why a test was skipped, which without a limit would have run
 
 
 class Cost(NamedTuple):
@@ -59,7 +60,8 @@ def merge_costs(known: dict[str, Cost], measured: dict[str, Cost]) -> dict[str, 
 class CostPlugin:
     """Adds up, in the main process of pytest, what its workers measured of each test, and writes it at the end.
 
-    Files whose tests were all skipped have no cost, and neither has one with a failure: it ended early, or late.
+    Files whose tests were all skipped have no cost, and neither has one with a failure, or for all of whose tests
+    the run had no time: it ended early, or late.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +91,7 @@ class CostPlugin:
         self._seconds[file] += report.duration
         if report.when == "call":
             self._called.add(file)
-        if report.failed:
+        if report.failed or (report.skipped and TOO_LATE in str(report.longrepr)):
             self._failed.add(file)
         if report.when == "teardown":
             self._core_seconds[file] += sum(

@@ -17,12 +17,15 @@ COSTS = st.dictionaries(FILES, st.builds(Cost, SECONDS, SECONDS))
 
 
 @given(st.sets(FILES), COSTS)
-def test_each_file_is_in_one_pool_the_longest_first(files: set[str], costs: dict[str, Cost]) -> None:
+def test_each_file_is_in_one_pool_units_first_then_the_longest(files: set[str], costs: dict[str, Cost]) -> None:
     pools = divide_files(files, costs)
     assert sorted(file for pool in pools for file in pool.files) == sorted(files)
     for pool in pools:
-        lengths = [costs[file].seconds if file in costs else float("inf") for file in pool.files]
-        assert lengths == sorted(lengths, reverse=True)
+        places = [
+            (file.startswith("tests/unit/"), costs[file].seconds if file in costs else float("inf"))
+            for file in pool.files
+        ]
+        assert places == sorted(places, reverse=True)
 
 
 @given(st.sets(FILES), COSTS)
