@@ -119,7 +119,7 @@ def test_the_sentence_of_a_trend_s_decision_says_it_and_not_the_one_on_losses() 
     passed[:, 0, :4], passed[:, 1, :5], passed[:, 2, :6], passed[:, 2, 6:] = 1, 1, 1, np.nan
     fixed = replace(scheme(3, ("none", "low", "high"), reps=10, declared=False), seed=1)
     fixed = replace(fixed, in_place=TrendPrimary(trend=fixed.conditions, doses=(0, 1, 2)))
-    trend = analyse(fixed, laid_out(passed)).trend
+    trend = analyse(fixed, laid_out(passed)).found
     assert trend is not None
     assert not trend.robust
     first = trend_answer(trend, NOT_VALID)[0]
