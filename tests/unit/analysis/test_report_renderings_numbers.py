@@ -73,7 +73,11 @@ def signed(value: float) -> str:
 
 
 def p(value: float) -> str:
-    return f"{value:.2g}" if value >= 0.0001 else "< 0.0001"
+    shown = (f"{value:.{digits}g}" for digits in range(2, 17))
+    levels = (0.01, 0.05, 0.1, 0.2)
+    sides = [((value > at), (value >= at)) for at in levels]
+    text = next(one for one in shown if [(float(one) > at, float(one) >= at) for at in levels] == sides)
+    return text if value >= 0.0001 else "< 0.0001"
 
 
 def test_contrasts_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
