@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.pulled_copy import PulledCopy
 from trialfleet_ledger.records.attempt import End, Intent, LastWords, Patch, Quarantine, Start
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look
 from trialfleet_ledger.records.grants import Grants
@@ -45,6 +46,7 @@ FILES: dict[str, type[BaseModel]] = {
     "journal-entry": JournalEntry,
     "patch-classes": PatchClasses,
     "must-fail-test": MustFailTest,
+    "pulled": PulledCopy,
 }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
+import trialfleet_ledger
 from trialfleet_ledger.records.attempt import AttemptRecord
 from trialfleet_ledger.records.base import BoundRecord, Record
 from trialfleet_tasks.schema import FILES, rendered
@@ -20,6 +23,9 @@ def test_the_exported_schema_is_current(name: str) -> None:
 
 
 def test_every_record_is_exported() -> None:
+    for module in pkgutil.walk_packages(trialfleet_ledger.__path__, "trialfleet_ledger."):
+        importlib.import_module(module.name)
+
     def below(kind: type[BaseModel]) -> set[type[BaseModel]]:
         return {kind} | {leaf for child in kind.__subclasses__() for leaf in below(child)}
 
