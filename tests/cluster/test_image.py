@@ -149,7 +149,7 @@ def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dic
         "trialfleet_search",
     ]
     assert controller["tools"] == []
-    also = ["trialfleet_analysis", "trialfleet_controller", "trialfleet_tasks"]
+    also = ["trialfleet_controller", "trialfleet_designs", "trialfleet_statistics", "trialfleet_tasks"]
     assert controller["packages"] == sorted([*also, *runner["packages"]])
 
 
