@@ -207,7 +207,7 @@ def test_a_shape_that_no_node_fits_is_said_by_who_may_read_nodes(place: Minimal)
     found = {check["name"]: check for check in json.loads(ran.out)}["nodes"]
     assert found["result"] == "warning"
     assert re.fullmatch(
-        r"an attempt fits on none of \d+ nodes \(.*too little cpu.*\): it waits .*", found["found"]
+        r"an attempt fits on none of \d+ nodes? \(.*too little cpu.*\): it waits .*", found["found"]
     )
     assert "lower limits.cpu" in found["fix"]
 
