@@ -15,8 +15,8 @@ from trialfleet_designs.comparison.pair_evidence import PairEvidence
 from trialfleet_designs.document.drawing import Drawing
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_designs.power.stops import Stopping, StopsPlan
-from trialfleet_designs.power.trend import TrendPlan
 from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.designs.looks import Decision, DecisionResult, StageCounts
 from trialfleet_ledger.errors import OperatorError
@@ -111,8 +111,8 @@ class Design(Generic[D, F]):
 
     # --- what is planned
 
-    def plan_power(self, declared: D, question: PowerQuestion) -> TrendPlan | None:
-        """Of a test in place of a contrast; None: it is not known."""
+    def plan_power(self, declared: D, question: PowerQuestion) -> OwnPlan | None:
+        """Of a test in place of a contrast, None: it is not known."""
         return None
 
     def plan_stops(self, stopping: Stopping) -> StopsPlan:

@@ -25,7 +25,8 @@ class Recount:
 def recount_looks(scheme: Scheme, columns: Columns) -> Recount:
     """`columns`: of all primary tasks that are not halted. Tasks that a stage does not hold are not added to it.
     What the halving counted stays as it is."""
-    if scheme.declared is None or scheme.declared.halve:
+    schedule = None if scheme.declaration is None else scheme.declaration.schedule
+    if schedule is None or not schedule.compares_by_stage:
         return Recount(scheme.decisions, 0)
     counted: list[Decision] = []
     withdrawn = first = 0
@@ -40,8 +41,8 @@ def recount_looks(scheme: Scheme, columns: Columns) -> Recount:
 
 def _count_again(decision: Decision, scheme: Scheme, columns: Columns, here: Bools) -> Iterator[StageCounts]:
     """The tasks of a stage that are still compared. `here`: the trials of its blocks."""
-    assert scheme.declared is not None, "looks are taken at a declared contrast"
-    a, b = scheme.pair(scheme.declared)
+    assert scheme.declaration is not None, "looks are taken at a declared result"
+    a, b = (scheme.conditions.index(name) for name in scheme.declaration.sides.values())
     valid, places = here & columns.valid, {task: place for place, task in enumerate(scheme.tasks)}
     for task in (one.task for one in decision.stage if one.task in places):
         of_task = valid & (columns.task == places[task])

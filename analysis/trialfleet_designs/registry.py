@@ -8,6 +8,7 @@ from trialfleet_designs.anytime.design import AnytimeDesign
 from trialfleet_designs.halving.design import HalvingDesign
 from trialfleet_designs.looks.design import LooksDesign
 from trialfleet_designs.protocol import Design
+from trialfleet_designs.question.design import QuestionDesign
 from trialfleet_designs.trend.design import TrendDesign
 from trialfleet_ledger.designs.declaration import Declaration
 
@@ -20,6 +21,7 @@ DESIGNS: dict[str, AnyDesign] = {
     "looks": LooksDesign(),
     "anytime": AnytimeDesign(),
     "trend": TrendDesign(),
+    "question": QuestionDesign(),
     "halving": HalvingDesign(),
 }
 

@@ -17,13 +17,16 @@ from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_designs.comparison.columns import Columns, Scheme, counted, per_cell, trials_run
-from trialfleet_designs.monitoring import look_result
+from trialfleet_designs.protocol import SeenAtLook
+from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
+from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_statistics.estimates import Floats
 
-KINDS = ("fixed", "fixed", "looks", "bets", "trend")
+KINDS = ("fixed", "fixed", "looks", "bets", "trend", "question", "looked question")
+LOOKED = ("looks", "bets", "looked question")
 LOSS = (0.0, 0.0, 0.0, 0.1, 0.32, 0.68, 1.0)
 NAMES = ("intent_layer", "none", "placebo", "flat_llm")
 
@@ -50,7 +53,7 @@ def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
     names = NAMES[: draw.choice((2, 3)) if kind != "trend" else draw.choice((3, 4))]
     passed = _outcomes(rng, draw, tasks, len(names), reps)
     fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
-    decisions = _decisions(fixed, passed) if kind in ("looks", "bets") else ()
+    decisions = _decisions(fixed, passed) if kind in LOOKED else ()
     end = stopped(decisions)
     columns = laid_out(passed[:, :, : end.blocks if end else reps], measures=_costs(passed, end))
     fixed = replace(fixed, decisions=decisions)
@@ -62,6 +65,16 @@ def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random
         doses = tuple(sorted(draw.sample(range(9), len(names))))
         bare = scheme(tasks, names, reps=reps, declared=False)
         return replace(bare, in_place=TrendPrimary(trend=tuple(names), doses=doses))
+    if "question" in kind:
+        asked = QuestionPrimary(
+            question=draw.choice(("not_worse", "equivalent")),
+            treatment=names[0],
+            control=names[1],
+            margin=draw.choice((0.1, 0.3, 0.6)),
+            estimand="tasks_like_these" if kind == "question" and draw.random() < 0.3 else "these_tasks",
+            stop=StopRule(looks=2) if kind == "looked question" else None,
+        )
+        return replace(scheme(tasks, names, reps=reps, declared=False), in_place=asked)
     stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
     primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop)
     return scheme(tasks, names, reps=reps, primary=primary)
@@ -83,14 +96,14 @@ def _costs(passed: Floats, end: Decision | None) -> dict[str, Floats]:
 
 
 def _decisions(fixed: Scheme, passed: Floats) -> tuple[Decision, ...]:
-    primary, reps = fixed.declared, passed.shape[2]
-    assert primary is not None
-    assert primary.stop is not None
+    declared, reps = fixed.declaration, passed.shape[2]
+    assert declared is not None
+    assert declared.schedule is not None
     taken: list[Decision] = []
     first = 0
-    for block in primary.stop.blocks(reps):
+    for block in declared.schedule.blocks_at(reps, reps, ()):
         stage = tuple(_counted(fixed.tasks[n], passed[n, :2, first:block]) for n in range(len(fixed.tasks)))
-        result = look_result(primary, reps, taken, stage)
+        result = find_design(declared).decide(declared, SeenAtLook(reps, taken, stage, (), fixed.conditions))
         number = len(taken) + 1
         taken.append(
             Decision(

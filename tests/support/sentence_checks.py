@@ -20,7 +20,7 @@ SIZE = re.compile(
 def contradictions(found: DrawnCampaign) -> list[str]:
     """Each with the sentences; empty: none."""
     report = found.report
-    every = [*_trend(report)] if report.analysis.design == "trend" else [*_contrast(report)]
+    every = [*{"trend": _trend, "question": _question}.get(report.analysis.design, _contrast)(report)]
     every += [*_counts(found)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
 
@@ -85,6 +85,35 @@ def _trend(report: Report) -> Iterator[str]:
         yield "the odds move the other way"
 
 
+def _question(report: Report) -> Iterator[str]:
+    found, text = report.analysis.found, " ".join(report.answer)
+    assert found is not None
+    size = SIZE.search(text)
+    if size is None or found.p_value is None:
+        if report.decision != "undefined" or "no answer yet" not in text:
+            yield "a decision without its size"
+        return
+    shown = {one.condition: one.these_tasks.estimate for one in report.conditions}
+    for side, name in (("a", found.treatment), ("b", found.control)):
+        if f"{size[side]}%" != percent(shown[name]):
+            yield f"the rate of {name} in the table is {percent(shown[name])}"
+    if (report.decision == "shown") == ("it was not shown" in text):
+        yield "the decision is not said"
+    low, high = _value(size["low"] or "-100"), _value(size["high"] or "100")
+    inside = low > -100 * found.margin + 0.06 and (
+        found.question == "not_worse" or high < 100 * found.margin - 0.06
+    )
+    outside = low < -100 * found.margin - 0.06 or (
+        found.question == "equivalent" and high > 100 * found.margin + 0.06
+    )
+    if (inside and report.decision != "shown") or (outside and report.decision == "shown"):
+        yield "the interval and the decision part"
+    if not low - 0.11 <= _value(size["d"]) <= high + 0.11:
+        yield "the interval excludes its own estimate"
+    if high < 0 and f"the pass rate of {found.treatment} is below" not in text and "is lower by more" not in text:
+        yield "the interval lies below 0, and no sentence says so"
+
+
 def _counts(found: DrawnCampaign) -> Iterator[str]:
     report, text = found.report, " ".join(found.report.answer)
     compared = report.analysis.compared
@@ -96,7 +125,7 @@ def _counts(found: DrawnCampaign) -> Iterator[str]:
         yield f"the tables hold {len(report.compared)} tasks"
     if named and int(named[1]) == 0:
         yield "an answer on no task"
-    took = re.search(r"this answer took (\d+) trial", text)
+    took = re.search(r"[Tt]his answer took (\d+) trial", text)
     if took and int(took[1]) != found.ran:
         yield f"{found.ran} trials were run"
     if report.decision != "undefined" and any(task not in text for task in compared.thin):

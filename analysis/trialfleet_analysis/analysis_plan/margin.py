@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme, rates
+from trialfleet_designs.comparison.columns import CellCounts, Scheme
 from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.within_margin import paired_equivalence
 from trialfleet_designs.registry import AnyDesign
 from trialfleet_ledger.designs.contrast import Primary
-from trialfleet_statistics.comparisons import EquivalenceTest, equivalence, paired_t_on_tasks
+from trialfleet_statistics.comparisons import EquivalenceTest, equivalence
 from trialfleet_statistics.estimates import Estimand, Interval, rejects
 
 
@@ -43,19 +44,8 @@ def equivalences(
         on_these = equivalence(*four, margin=declared.margin, alpha=declared.alpha)
     return (
         _finding("these_tasks", declared, on_these),
-        _finding("tasks_like_these", declared, _paired(four, declared.margin, declared.alpha)),
+        _finding("tasks_like_these", declared, paired_equivalence(four, declared.margin, declared.alpha)),
     )
-
-
-def _paired(four: FourCounts, margin: float, alpha: float) -> EquivalenceTest:
-    """Two one-sided paired t-tests on the tasks' differences."""
-    a, b = rates(four[0], four[1]), rates(four[2], four[3])
-    lower = paired_t_on_tasks(a, b, null=-margin, alternative="greater", level=1 - 2 * alpha)
-    upper = paired_t_on_tasks(a, b, null=margin, alternative="less")
-    p_lower, p_upper = lower.p_value, upper.p_value
-    both = None if p_lower is None or p_upper is None else max(p_lower, p_upper)
-    found = EquivalenceTest(both, None, lower.method, reason=lower.reason)
-    return replace(found, p_lower=p_lower, p_upper=p_upper, interval=lower.interval)
 
 
 def _finding(estimand: Estimand, declared: Primary, found: EquivalenceTest) -> EquivalenceFinding:

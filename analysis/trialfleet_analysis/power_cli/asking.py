@@ -35,8 +35,8 @@ from trialfleet_analysis.power_cli.sources import (
 from trialfleet_designs.document.tables import spaced
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan, halving_plan
+from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_designs.power.stops import Stopping, StopsPlan, control_rates
-from trialfleet_designs.power.trend import TrendPlan
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.declaration import Declaration
@@ -44,7 +44,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_statistics.estimates import Floats
 from trialfleet_statistics.power import TestName
 
-Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | TrendPlan
+Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | OwnPlan
 
 ALPHA, POWER = 0.05, 0.8
 CONTROL, ICC, SIGMA_INT = 0.5, 0.4, 0.1  # what a plan assumes that nobody has measured yet

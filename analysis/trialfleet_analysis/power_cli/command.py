@@ -139,8 +139,10 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
 
 
 def _document(found: Answered) -> dict[str, Any]:
-    """`question` says which of the six plans it is."""
+    """`question` says which plan it is."""
     from dataclasses import asdict
+
+    from trialfleet_designs.power.own_plan import OwnPlan
 
     words = {
         "RepsForEffect": "reps_for_effect",
@@ -148,7 +150,8 @@ def _document(found: Answered) -> dict[str, Any]:
         "CampaignPlan": "campaign",
         "EqualCost": "equal_cost",
         "KnownTasksPlan": "known_tasks",
-        "TrendPlan": "trend",
     }
     pilot = None if found.pilot is None else asdict(found.pilot)
-    return {"question": words[type(found.answer).__name__], **asdict(found.answer), "pilot": pilot}
+    answer = found.answer
+    question = answer.kind if isinstance(answer, OwnPlan) else words[type(answer).__name__]
+    return {"question": question, **asdict(answer), "pilot": pilot}

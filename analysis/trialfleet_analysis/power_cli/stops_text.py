@@ -11,8 +11,8 @@ from trialfleet_analysis.power_cli.known_tasks import KnownDesign, KnownTasksPla
 from trialfleet_analysis.power_cli.words import head, points, table
 from trialfleet_designs.document.figures import NOTHING, percent
 from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_designs.power.stops import BetsPlan, LooksPlan
-from trialfleet_designs.power.trend import TrendPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 
@@ -63,28 +63,15 @@ def _dropping(found: LooksPlan) -> Iterator[RenderableType]:
         )
 
 
-def trend(found: TrendPlan) -> Iterator[RenderableType]:
-    doses = ", ".join(
-        f"{one_line(name)} {dose:,}" for name, dose in zip(found.conditions, found.doses, strict=True)
-    )
-    yield head(
-        f"{one_line(found.campaign)}: trend over the doses {doses}, {plural(found.tasks, 'task')}, these tasks"
-    )
-    names = ("reps", "trials", "highest − lowest", "power", f"{percent(found.effort.power)} power from")
-    shown = table(*names, numbers=len(names))
-    for row in found.rows:
-        for place, one in enumerate(row.scenarios):
-            detects = NOTHING if row.detects is None else points(row.detects)
-            first = (str(row.reps), f"{row.trials:,}") if place == 0 else ("", "")
-            shown.add_row(
-                *first, points(one.effect), Text(percent(one.power), style="bold"), "" if place else detects
-            )
+def describe_own(found: OwnPlan) -> Iterator[RenderableType]:
+    """A plan of a design's own."""
+    said = found.describe()
+    yield head(one_line(said.title))
+    shown = table(*said.table.columns, numbers=len(said.table.columns))
+    for row in said.table.rows:
+        shown.add_row(*(one_line(cell.text) for cell in row))
     yield shown
-    yield Text(
-        f"exact trend test, alpha {found.effort.alpha:g}, "
-        f"{plural(found.effort.simulations, 'campaign')} a figure; at "
-        f"the lowest dose a mean rate of {percent(found.lowest_rate)}, ICC {found.icc:g}; logits move with it"
-    )
+    yield from (Text(one_line(note)) for note in said.notes)
 
 
 def halvings(found: Sequence[HalvingPlan]) -> Iterator[RenderableType]:

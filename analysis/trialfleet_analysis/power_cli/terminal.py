@@ -22,12 +22,12 @@ from trialfleet_analysis.power_cli.plans import (
     RepsForEffect,
 )
 from trialfleet_analysis.power_cli.sources import Pilot
-from trialfleet_analysis.power_cli.stops_text import bets, halvings, known, looks, trend
+from trialfleet_analysis.power_cli.stops_text import bets, describe_own, halvings, known, looks
 from trialfleet_analysis.power_cli.words import head as _head
 from trialfleet_analysis.power_cli.words import points as _points
 from trialfleet_analysis.power_cli.words import table as _table
 from trialfleet_designs.document.figures import NOTHING, percent
-from trialfleet_designs.power.trend import TrendPlan
+from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand
@@ -53,8 +53,8 @@ def show(answer: Answer, pilot: Pilot | None, console: Console) -> None:
         case KnownTasksPlan():
             _print(known(answer), console)
             _print(_frontier(answer), console)
-        case TrendPlan():
-            _print(trend(answer), console)
+        case OwnPlan():
+            _print(describe_own(answer), console)
 
 
 def _print(parts: Iterator[RenderableType], console: Console) -> None:

@@ -14,7 +14,7 @@ from trialfleet_designs.comparison.columns import Columns, Scheme, TrialsRun, Tr
 from trialfleet_designs.comparison.contrast import Contrast, side
 from trialfleet_designs.looks.finding import decided_counts
 from trialfleet_designs.monitoring import bets_of, settle_blocks
-from trialfleet_ledger.designs.looks import AnytimeResult, Verdict, stopped
+from trialfleet_ledger.designs.looks import AnytimeResult, Decision, Verdict, stopped
 from trialfleet_statistics.comparisons import StratifiedTest
 from trialfleet_statistics.estimates import Interval, rejects
 from trialfleet_statistics.sequential import (
@@ -78,8 +78,9 @@ def anytime_finding(scheme: Scheme, ran: TrialsRun) -> AnytimeFinding | None:
         return None
     bets, decisions = bets_of(declared), scheme.decisions
     results = [one.result for one in decisions if isinstance(one.result, AnytimeResult)]
-    settled, end = settle_blocks([one.stage for one in decisions], scheme.planned_reps), stopped(decisions)
-    tasks, four = decided_counts(decisions, settled.tasks)
+    end = stopped(decisions)
+    settled = settle_blocks([one.stage for one in decisions], scheme.planned_reps)
+    tasks, four = decided_counts([one.stage for one in decisions], settled.tasks)
     halted = {task for one in decisions for task in one.halted}
     seen = {one.task for decision in decisions for one in decision.stage}
     rate_a, rate_b = (rates(*four[:2]), rates(*four[2:])) if tasks else (None, None)
@@ -89,7 +90,7 @@ def anytime_finding(scheme: Scheme, ran: TrialsRun) -> AnytimeFinding | None:
         bets=declared.anytime.anytime,
         stake=bets.stake,
         taken=tuple(map(_look, results, range(1, len(results) + 1))),
-        ended=None if end is None else end.result.verdict,
+        ended=None if end is None else _result(end).verdict,
         p_value=won.p_value,
         side=won.side,
         difference=won.difference(estimate, int(four[1].sum() + four[3].sum()), 1 - scheme.alpha),
@@ -102,6 +103,11 @@ def anytime_finding(scheme: Scheme, ran: TrialsRun) -> AnytimeFinding | None:
         halted=tuple(sorted(halted)),
         trials=ran.count_up_to(decisions[-1].blocks if decisions else 0),
     )
+
+
+def _result(decision: Decision) -> AnytimeResult:
+    assert isinstance(decision.result, AnytimeResult), "this campaign is looked at after every block"
+    return decision.result
 
 
 def _look(result: AnytimeResult, blocks: int) -> AnytimeLook:

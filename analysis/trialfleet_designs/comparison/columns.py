@@ -84,7 +84,7 @@ class Scheme:
     def keeps_thin(self) -> bool:
         """Whether tasks of few valid trials stay: which tasks a campaign's looks are made of is decided by
         stage."""
-        schedule = None if self.declared is None else self.declared.schedule
+        schedule = None if self.declaration is None else self.declaration.schedule
         return schedule is not None and schedule.compares_by_stage
 
     def pair(self, contrast: Pair) -> tuple[int, int]:
@@ -130,7 +130,10 @@ class Columns:
 
     def of_tasks(self, tasks: Bools) -> Columns:
         """The trials of these tasks, by position."""
-        kept = tasks[self.task]
+        return self.select_trials(tasks[self.task])
+
+    def select_trials(self, kept: Bools) -> Columns:
+        """Those of `kept`, shape (n,)."""
         arrays = {f.name: getattr(self, f.name)[kept] for f in fields(self) if f.name != "measures"}
         return Columns(**arrays, measures={name: values[kept] for name, values in self.measures.items()})
 

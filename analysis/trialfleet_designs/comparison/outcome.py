@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Literal
 
-Outcome = Literal["more", "less", "conflict", "not_shown", "not_possible", "undefined"]
+Outcome = Literal["more", "less", "conflict", "not_shown", "not_possible", "undefined", "shown"]

@@ -68,7 +68,7 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
     """The raw difference, with stage-wise limits where the campaign crossed or reached its end; otherwise, after a
     stop for futility too, with repeated ones."""
     on_these = found.these_tasks
-    tasks, four = decided_counts(scheme.decisions)
+    tasks, four = decided_counts([one.stage for one in scheme.decisions])
     if not tasks:
         return _AtTheLook(
             found.compared.tasks,

@@ -57,7 +57,7 @@ class LooksDesign(Design[Primary, LooksFinding]):
 
     def test_margin(self, declared: Primary, scheme: Scheme, margin: float) -> EquivalenceTest:
         plan = design_of(declared, scheme.planned_reps, revised_reps(scheme.decisions))
-        seen = decided_counts(scheme.decisions)[1]
+        seen = decided_counts([one.stage for one in scheme.decisions])[1]
         return looked_equivalence(plan, len(scheme.decisions), seen, margin, declared.alpha)
 
     def judge_runs(self, found: LooksFinding, scheme: Scheme) -> RunJudge:

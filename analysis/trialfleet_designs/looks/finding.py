@@ -98,7 +98,7 @@ def looks_finding(scheme: Scheme, ran: TrialsRun, *, withdrawn: bool = False) ->
     stages = stages_of(design, decisions)
     seen = monitor(design, stages)
     rule = None if declared.stop.futility == "none" else declared.stop.futility
-    verdict = None if ended is None else ended.result.verdict
+    verdict = None if ended is None else _result(ended).verdict
     stagewise = verdict not in (None, "futility") and not withdrawn
     level = 1 - scheme.alpha
     taken_up = ran.count_up_to(None if ended is None else ended.blocks)
@@ -114,7 +114,9 @@ def looks_finding(scheme: Scheme, ran: TrialsRun, *, withdrawn: bool = False) ->
         unbiased=stagewise and (verdict != "end" or rule is None or not all(one.obeyed for one in decisions)),
         futility=None if rule is None else rule.side,
         given_up=rule.reason if rule is not None and verdict == "futility" else None,
-        difference=stagewise_difference(seen, *decided_counts(decisions)[1], level=level) if stagewise else None,
+        difference=stagewise_difference(seen, *decided_counts([one.stage for one in decisions])[1], level=level)
+        if stagewise
+        else None,
         odds_ratio=plain_interval(stagewise_odds_ratio(design, stages, level=level)) if stagewise else None,
         trials=taken_up,
         planned_trials=planned,
@@ -126,9 +128,13 @@ def looks_finding(scheme: Scheme, ran: TrialsRun, *, withdrawn: bool = False) ->
     )
 
 
+def _result(decision: Decision) -> LookResult:
+    assert isinstance(decision.result, LookResult), "this campaign's looks are group-sequential"
+    return decision.result
+
+
 def _finding(decision: Decision) -> LookFinding:
-    result = decision.result
-    assert isinstance(result, LookResult), "this campaign's looks are group-sequential"
+    result = _result(decision)
     return LookFinding(
         number=decision.number,
         blocks=decision.blocks,
@@ -145,11 +151,11 @@ def _finding(decision: Decision) -> LookFinding:
 
 
 def decided_counts(
-    decisions: Sequence[Decision], among: Collection[str] | None = None
+    stages: Sequence[Sequence[StageCounts]], among: Collection[str] | None = None
 ) -> tuple[tuple[str, ...], FourCounts]:
-    """The tasks that have valid trials on both sides of the declared contrast up to the last look, as the
-    decisions counted them, with their counts: shape (tasks,) each. `among`: no other tasks."""
-    every = [one for decision in decisions for one in decision.stage if among is None or one.task in among]
+    """The tasks that have valid trials on both sides of the declared contrast up to the last look, as the looks
+    counted them, with their counts: shape (tasks,) each. `among`: no other tasks."""
+    every = [one for stage in stages for one in stage if among is None or one.task in among]
     summed = {
         task: _summed([one for one in every if one.task == task]) for task in sorted({o.task for o in every})
     }

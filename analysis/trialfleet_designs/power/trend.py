@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from trialfleet_designs.document.figures import NOTHING, percent, unsigned_points
+from trialfleet_designs.document.tables import number, table
 from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.power.stops import shifted
 from trialfleet_ledger.designs.trend import TrendPrimary
+from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Floats
 from trialfleet_statistics.power import dosed_rates, trend_power
 
@@ -35,7 +40,7 @@ class TrendRow:
 
 
 @dataclass(frozen=True)
-class TrendPlan:
+class TrendPlan(OwnPlan):
     """`lowest_rate`, `icc`: mean and spread of the tasks' rates at the lowest dose; logits move with the dose,
     alike in all tasks."""
 
@@ -47,6 +52,34 @@ class TrendPlan:
     icc: float
     effort: Effort
     rows: tuple[TrendRow, ...]
+
+    kind: ClassVar[str] = "trend"
+
+    def describe(self) -> PlanText:
+        doses = ", ".join(f"{name} {dose:,}" for name, dose in zip(self.conditions, self.doses, strict=True))
+        each = [(row, one) for row in self.rows for one in row.scenarios]
+        shown = table(
+            "",
+            each,
+            number("reps", lambda one: str(one[0].reps)),
+            number("trials", lambda one: one[0].trials),
+            number("highest − lowest", lambda one: f"{unsigned_points(one[1].effect)} points"),
+            number("power", lambda one: percent(one[1].power)),
+            number(f"{percent(self.effort.power)} power from", lambda one: _detected(one[0])),
+        )
+        return PlanText(
+            f"{self.campaign}: trend over the doses {doses}, {plural(self.tasks, 'task')}, these tasks",
+            shown,
+            (
+                f"exact trend test, alpha {self.effort.alpha:g}, "
+                f"{plural(self.effort.simulations, 'campaign')} a figure; at the lowest dose a mean rate of "
+                f"{percent(self.lowest_rate)}, ICC {self.icc:g}; logits move with it",
+            ),
+        )
+
+
+def _detected(row: TrendRow) -> str:
+    return NOTHING if row.detects is None else f"{unsigned_points(row.detects)} points"
 
 
 def trend_rows(

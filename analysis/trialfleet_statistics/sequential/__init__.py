@@ -26,6 +26,13 @@ from trialfleet_statistics.sequential.futility import (
     futility_power,
     predictive_power,
 )
+from trialfleet_statistics.sequential.margins import (
+    MarginPower,
+    MarginScores,
+    margin_bounds,
+    margin_power,
+    margin_scores,
+)
 from trialfleet_statistics.sequential.normal import (
     crossing_probabilities,
     drift_estimate,
@@ -44,6 +51,8 @@ __all__ = [
     "BettingPower",
     "BettingStages",
     "Futility",
+    "MarginPower",
+    "MarginScores",
     "Pairs",
     "Revision",
     "SequentialDesign",
@@ -63,6 +72,9 @@ __all__ = [
     "futility_power",
     "log_evidence",
     "log_evidence_at",
+    "margin_bounds",
+    "margin_power",
+    "margin_scores",
     "mean_margin",
     "monitor",
     "normal_bounds",

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS
 from trialfleet_ledger.designs.declaration import Declaration, NamedCondition, Place
 from trialfleet_ledger.designs.halving import TREATMENTS, halving_block
-from trialfleet_ledger.designs.looks import AnytimeRule, StageCounts, StopDeclaration, StopRule
+from trialfleet_ledger.designs.looks import (
+    AnytimeRule,
+    StageCounts,
+    StopDeclaration,
+    StopRule,
+    count_sides,
+    read_margin,
+)
 from trialfleet_ledger.designs.schedules import AfterEachBlock, AtHalving, AtLooks, LookSchedule
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.base import Name
 from trialfleet_ledger.records.outcome import Outcome
-from trialfleet_ledger.records.verdicts import Verdict
 
 
 class Primary(Declaration):
@@ -31,7 +36,7 @@ class Primary(Declaration):
     control: Name
     estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    margin: Annotated[float, Field(gt=0, lt=1)] | None = None
+    margin: Annotated[float, BeforeValidator(read_margin), Field(gt=0, lt=1)] | None = None
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
     stop: StopDeclaration | None = None
     halve: bool = False
@@ -135,23 +140,12 @@ class Primary(Declaration):
             yield "halving", f"{left}; each that is left is tested at α = {self.tested.alpha:g}"
 
     def count_stage(self, task: str, outcomes: Sequence[Outcome]) -> StageCounts:
-        def passed_and_valid(condition: str) -> tuple[int, int]:
-            scored = [
-                one.scored for one in outcomes if one.trial.condition == condition and one.scored is not None
-            ]
-            return sum(one.verdict is Verdict.PASSED for one in scored), len(scored)
-
-        treated, control = passed_and_valid(self.treatment), passed_and_valid(self.control)
-        return StageCounts(
-            task=task,
-            treatment_passed=treated[0],
-            treatment_valid=treated[1],
-            control_passed=control[0],
-            control_valid=control[1],
-        )
+        return count_sides(task, outcomes, self.treatment, self.control)
 
     def check_campaign(self, conditions: Sequence[NamedCondition], reps: int) -> None:
-        self._check_last_look(reps)
+        if isinstance(self.stop, StopRule):
+            self.stop.check_last_look(reps)
+            self.stop.check_changes(reps)
         self._check_halving(conditions, reps)
         if self.treatment == self.control:
             raise FieldError(
@@ -174,13 +168,3 @@ class Primary(Declaration):
             )
         if not halving_block(reps):
             raise FieldError("primary: halve needs 2 reps or more", hint="raise reps, or remove halve")
-
-    def _check_last_look(self, reps: int) -> None:
-        last = self.stop and self.stop.blocks(reps)[-1]
-        if last is not None and last != reps:
-            raise FieldError(
-                f"primary: stop: the last look is after block {last}, and the campaign has {plural(reps, 'rep')}",
-                hint=f"end looks with {reps}: the last look is the campaign's end",
-            )
-        if isinstance(self.stop, StopRule):
-            self.stop.check_changes(reps)

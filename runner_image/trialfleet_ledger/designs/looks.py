@@ -116,6 +116,15 @@ class StopRule(Frozen):
         taken = tuple(block for block in at if block <= after)
         return (*taken, *(after + block for block in _spaced(len(at) - len(taken), revised - after)))
 
+    def check_last_look(self, reps: int) -> None:
+        """Raises `FieldError` where it is not the campaign's end."""
+        last = self.blocks(reps)[-1]
+        if last != reps:
+            raise FieldError(
+                f"primary: stop: the last look is after block {last}, and the campaign has {plural(reps, 'rep')}",
+                hint=f"end looks with {reps}: the last look is the campaign's end",
+            )
+
     def levels(self, reps: int, alpha: float, revised: int | None = None) -> tuple[float, ...]:
         """The two-sided p at which each look decides, by stage-wise ordering: what may have been spent up to it.
         The look that re-estimates is the first of the revised plan, and nothing that was spent is taken back.
@@ -193,6 +202,15 @@ StopDeclaration = Annotated[
 ]
 
 
+def read_margin(value: Any) -> Any:
+    """A difference of pass rates: a share below 1, or percentage points from 1 on.
+
+    >>> read_margin(0.1), read_margin(10)
+    (0.1, 0.1)
+    """
+    return value / 100 if isinstance(value, int | float) and 1 <= value < 100 else value
+
+
 class StageCounts(Frozen):
     """One task in the blocks that a look added: passed and valid trials of the primary contrast's two sides."""
 
@@ -201,6 +219,23 @@ class StageCounts(Frozen):
     treatment_valid: Count
     control_passed: Count
     control_valid: Count
+
+
+def count_sides(task: str, outcomes: Sequence[Outcome], treatment: str, control: str) -> StageCounts:
+    """One task's counts under two conditions."""
+
+    def passed_and_valid(condition: str) -> tuple[int, int]:
+        scored = [one.scored for one in outcomes if one.trial.condition == condition and one.scored is not None]
+        return sum(one.verdict is TrialVerdict.PASSED for one in scored), len(scored)
+
+    treated, compared = passed_and_valid(treatment), passed_and_valid(control)
+    return StageCounts(
+        task=task,
+        treatment_passed=treated[0],
+        treatment_valid=treated[1],
+        control_passed=compared[0],
+        control_valid=compared[1],
+    )
 
 
 Verdict = Literal["continue", "benefit", "harm", "futility", "end"]
@@ -249,7 +284,21 @@ class AnytimeResult(Frozen):
     verdict: Literal["continue", "benefit", "harm"]
 
 
-DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult
+class MarginResult(Frozen):
+    """What a look at a question within a margin says. `difference`: mean over tasks of the rates' differences;
+    `z_lower`: Miettinen and Nurminen's Z of "more than −margin", `z_upper`: of "less than margin", None where
+    only the first is asked, or where nothing was measured; `bound`: the Z that shows it at this look; `chance`:
+    the predictive power to show it at the end (None: no rule asks, or it is not known)."""
+
+    difference: Number | None
+    z_lower: Number | None
+    z_upper: Number | None
+    bound: Number
+    chance: Probability | None
+    verdict: Literal["continue", "shown", "futility", "end"]
+
+
+DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult | MarginResult
 
 
 class Decision(BoundRecord):
@@ -273,7 +322,7 @@ class Decision(BoundRecord):
     @property
     def stops(self) -> bool:
         """Whether the campaign ends here."""
-        return self.obeyed and self.result.verdict in ("benefit", "harm", "futility")
+        return self.obeyed and self.result.verdict in ("benefit", "harm", "shown", "futility")
 
 
 def stopped(decisions: Sequence[Decision]) -> Decision | None:

@@ -7,12 +7,17 @@ from typing import Annotated, Any
 
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.declaration import Declaration
+from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.registered_union import RegisteredUnion
 
 CONTRAST = "treatment"
 # A package that brings a design adds it here before a campaign file is read.
-DECLARATIONS: dict[str, type[Declaration]] = {CONTRAST: Primary, "trend": TrendPrimary}
+DECLARATIONS: dict[str, type[Declaration]] = {
+    CONTRAST: Primary,
+    "question": QuestionPrimary,
+    "trend": TrendPrimary,
+}
 
 
 def tag_design(value: Any) -> str:

@@ -140,7 +140,7 @@ class AtLooks(LookSchedule):
             look_bounds=dict(zip(self.rule.blocks(planned, revised), levels, strict=True)),
             dropped=dropped_tasks(decisions),
             revised_from=planned if revised else None,
-            decided=_verdict_of(decisions),
+            decided=verdict_of(decisions),
         )
 
     def describe(self, decision: Decision, looks: int) -> str:
@@ -172,7 +172,7 @@ class AfterEachBlock(LookSchedule):
             looks_planned=len(self.rule.blocks(reps)),
             looks_taken=len(decisions),
             anytime=True,
-            decided=_verdict_of(decisions),
+            decided=verdict_of(decisions),
         )
 
     def describe(self, decision: Decision, looks: int) -> str:
@@ -218,6 +218,7 @@ class AtHalving(LookSchedule):
         return f"halved after {plural(decision.blocks, 'block')}"
 
 
-def _verdict_of(decisions: Sequence[Decision]) -> str | None:
+def verdict_of(decisions: Sequence[Decision]) -> str | None:
+    """What a look has ended the campaign for; None: none has."""
     end = stopped(decisions)
     return None if end is None else end.result.verdict

@@ -1,0 +1,1 @@
+"""A question within a declared margin: not worse, or equivalent."""

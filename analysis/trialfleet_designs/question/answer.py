@@ -1,0 +1,115 @@
+"""The declared question's answer, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points
+from trialfleet_designs.document.thin_tasks import name_thin_tasks
+from trialfleet_designs.document.trials_taken import trials_taken
+from trialfleet_designs.question.finding import QuestionFinding
+from trialfleet_ledger.designs.question import Question
+from trialfleet_ledger.plurals import plural
+
+
+def question_outcome(found: QuestionFinding) -> Outcome:
+    if found.p_value is None:
+        return "undefined"
+    return "shown" if found.shown else "not_shown"
+
+
+def question_answer(found: QuestionFinding, caveat: str | None = None) -> tuple[str, ...]:
+    """The decision with its size, and what it took. `caveat`: what the sentence must say of its p."""
+    if found.p_value is None:
+        return (f"The declared question has no answer yet: {found.reason}.",)
+    clauses = [*_after_looks(found), *([caveat] if caveat else [])]
+    said = f" ({'; '.join(clauses)})" if clauses else ""
+    return (
+        f"{_decide(found)}: {_size(found)}{said}.{_beside(found)}",
+        *_contradict(found),
+        f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
+    )
+
+
+def _decide(found: QuestionFinding) -> str:
+    on, claim = _name_tasks(found), state_claim(found)
+    if found.shown:
+        return f"On {on}, {claim}"
+    so_far = " so far" if found.goes_on else ""
+    return f"On {on}, it was not shown{so_far} that {claim}"
+
+
+def state_claim(found: QuestionFinding) -> str:
+    """What is asked, as a statement."""
+    return word_claim(found.question, found.treatment, found.control, found.margin)
+
+
+def word_claim(question: Question, treatment: str, control: str, margin: float) -> str:
+    """The claim of a question, as a clause."""
+    size = f"{100 * margin:g} points"
+    if question == "not_worse":
+        return f"the pass rate of {treatment} is at most {size} below that of {control}"
+    return f"the pass rates of {treatment} and {control} are at most {size} apart"
+
+
+def _name_tasks(found: QuestionFinding) -> str:
+    tasks = plural(len(found.compared.tasks), "task")
+    if found.estimand == "tasks_like_these":
+        return f"tasks like these, judged by {tasks}"
+    return f"this {tasks}" if len(found.compared.tasks) == 1 else f"these {tasks}"
+
+
+def _size(found: QuestionFinding) -> str:
+    shown = point_limits(found.interval)
+    interval = f"{level(found.interval.level)} interval {shown}" if shown else "no interval"
+    difference = "no difference" if found.interval.estimate is None else points(found.interval.estimate)
+    number = "one-sided test" if found.question == "not_worse" else "two one-sided tests, each"
+    looks = ", at declared looks" if found.planned else ""
+    unplanned = ", not valid under monitoring" if found.monitored and not found.planned else ""
+    return (
+        f"{percent(found.treatment_rate)} against {percent(found.control_rate)}, a difference of {difference} "
+        f"({interval}), {p_value(found.p_value, found.alpha)}{unplanned}, {number} at {level(found.alpha)}{looks}"
+    )
+
+
+def _after_looks(found: QuestionFinding) -> Iterator[str]:
+    if found.ended == "futility":
+        yield "stopped: to show it by the end had become improbable"
+    if found.withdrawn and found.taken:
+        did = "decided" if found.ended else "going on"
+        yield f"{did} at look {found.taken[-1].number} on data since withdrawn"
+
+
+def _contradict(found: QuestionFinding) -> tuple[str, ...]:
+    """What the interval says against the claim, or beyond it."""
+    low, high = found.interval.low, found.interval.high
+    if low is None or high is None:
+        return ()
+    if high < -found.margin:
+        return (f"By its interval, the pass rate of {found.treatment} is lower by more than the margin.",)
+    if low > found.margin and found.question == "equivalent":
+        return (f"By its interval, the pass rate of {found.treatment} is higher by more than the margin.",)
+    if high < 0:
+        return (f"By its interval, the pass rate of {found.treatment} is below that of {found.control}.",)
+    if low > 0:
+        return (f"By its interval, the pass rate of {found.treatment} is above that of {found.control}.",)
+    return ()
+
+
+def _beside(found: QuestionFinding) -> str:
+    """Sentences that are added to the decision."""
+    left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
+    runs = plural(found.lost, "lost or forged run" if found.forged else "lost first run")
+    fragile = () if found.robust else (f"Not robust to the {runs}.",)
+    return "".join(f" {text}" for text in (*left_out, *fragile))
+
+
+def _saved(found: QuestionFinding) -> str:
+    if not found.planned or not found.taken or found.ended is None or found.taken[-1].blocks == found.planned[-1]:
+        return ""
+    last = found.taken[-1]
+    return (
+        f", stopped at look {last.number} of {len(found.planned)}; the plan would have taken "
+        f"{plural(found.planned_trials, 'trial')}"
+    )

@@ -1,0 +1,152 @@
+"""What a declared question within a margin is expected to find: simulated, with the test that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from trialfleet_designs.document.figures import percent, points
+from trialfleet_designs.document.tables import TableColumn, number, table
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.own_plan import OwnPlan, PlanText
+from trialfleet_designs.power.stops import shifted
+from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_designs.question.answer import word_claim
+from trialfleet_designs.question.looks import design_at_margin
+from trialfleet_ledger.designs.question import Question, QuestionPrimary
+from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.sequential import SequentialDesign, margin_power
+
+FACTORS = (0.0, -0.5, -1.0, 0.5)  # of the margin: true differences
+MOST_REPS = 400
+
+
+@dataclass(frozen=True)
+class QuestionScenario:
+    """`difference`: the true one, mean over tasks. `share`: of the planned trials, on average; `futile`: how often
+    the looks give up."""
+
+    difference: float
+    power: float
+    se: float
+    share: float
+    futile: float
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """`trials`: in both arms."""
+
+    reps: int
+    trials: int
+    scenarios: tuple[QuestionScenario, ...]
+
+
+@dataclass(frozen=True)
+class QuestionPlan(OwnPlan):
+    """`control_rate`, `icc`: mean and spread of the tasks' rates under the control. `needed`: the least reps with
+    the power wanted where the two are equal; None: more than 400. `looks`: how many; 0: a fixed end."""
+
+    campaign: str
+    asked: Question
+    treatment: str
+    control: str
+    margin: float
+    tasks: int
+    control_rate: float
+    icc: float
+    looks: int
+    effort: Effort
+    rows: tuple[QuestionRow, ...]
+    needed: int | None
+
+    kind: ClassVar[str] = "question"
+
+    def describe(self) -> PlanText:
+        claim = word_claim(self.asked, self.treatment, self.control, self.margin)
+        each = [(row, one) for row in self.rows for one in row.scenarios]
+        columns: list[TableColumn[tuple[QuestionRow, QuestionScenario]]] = [
+            number("reps", lambda one: str(one[0].reps)),
+            number("trials in both arms", lambda one: one[0].trials),
+            number("true difference", lambda one: points(one[1].difference)),
+            number("says yes", lambda one: percent(one[1].power)),
+        ]
+        if self.looks:
+            columns.append(number("of the trials, on average", lambda one: percent(one[1].share)))
+            columns.append(number("gives up", lambda one: percent(one[1].futile)))
+        return PlanText(
+            f"{self.campaign}: is it shown that {claim}? {plural(self.tasks, 'task')}",
+            table("", each, *columns),
+            (*self._say_needed(), self._name_assumptions()),
+        )
+
+    def _say_needed(self) -> tuple[str, ...]:
+        wanted = f"a yes {percent(self.effort.power)} of the time, where the two pass alike,"
+        if self.needed is None:
+            return (f"{wanted} needs more than {MOST_REPS} reps a task: take more tasks, or a larger margin",)
+        trials = 2 * self.needed * self.tasks
+        return (f"{wanted} needs {plural(self.needed, 'rep')} a task ({trials:,} trials in both arms)",)
+
+    def _name_assumptions(self) -> str:
+        looks = f", at {plural(self.looks, 'look')}" if self.looks else ""
+        return (
+            f"one-sided test at the margin, alpha {self.effort.alpha:g}{looks}, "
+            f"{plural(self.effort.simulations, 'campaign')} a figure; under the control a mean rate of "
+            f"{percent(self.control_rate)}, ICC {self.icc:g}"
+        )
+
+
+def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPlan:
+    """The test on these tasks, whichever the estimand: for tasks like these it is an upper bound."""
+
+    def at(reps: int, difference: float) -> QuestionScenario:
+        design = SequentialDesign((reps,), alpha=declared.alpha)
+        if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
+            design = design_at_margin(declared, reps)
+        rule = None if declared.stop is None or declared.stop.futility == "none" else declared.stop.futility
+        found = margin_power(
+            shifted(asked.rates, difference),
+            asked.rates,
+            design,
+            question=declared.question,
+            margin=declared.margin,
+            futility=None if rule is None else rule.predictive,
+            simulations=asked.effort.simulations,
+            seed=asked.effort.seed,
+        )
+        return QuestionScenario(difference, found.power, found.se, found.share, found.futile)
+
+    def row(reps: int) -> QuestionRow:
+        wanted = [factor * declared.margin for factor in FACTORS]
+        room = float(np.mean(asked.rates)), 1 - float(np.mean(asked.rates))
+        possible = [one for one in wanted if -room[0] < one < room[1]]
+        return QuestionRow(reps, 2 * reps * asked.rates.size, tuple(at(reps, one) for one in possible))
+
+    return QuestionPlan(
+        campaign=asked.campaign,
+        asked=declared.question,
+        treatment=declared.treatment,
+        control=declared.control,
+        margin=declared.margin,
+        tasks=int(asked.rates.size),
+        control_rate=asked.base,
+        icc=asked.icc,
+        looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
+        effort=asked.effort,
+        rows=tuple(row(one) for one in asked.reps),
+        needed=_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power),
+    )
+
+
+def _least_reps(enough: Callable[[int], bool]) -> int | None:
+    """By bisection: power rises with the reps but for steps of a lattice."""
+    least, most = 1, MOST_REPS
+    if not enough(most):
+        return None
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most

@@ -1,0 +1,124 @@
+"""A declared question within a margin: is the treatment not worse, or do the two not differ by more than it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from trialfleet_ledger.designs.declaration import Declaration, NamedCondition, Place
+from trialfleet_ledger.designs.looks import (
+    Decision,
+    MarginResult,
+    StageCounts,
+    StopRule,
+    count_sides,
+    read_margin,
+)
+from trialfleet_ledger.designs.schedules import AtLooks, LookCounts, LookSchedule, verdict_of
+from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.records.base import Name
+from trialfleet_ledger.records.outcome import Outcome
+
+Question: TypeAlias = Literal["not_worse", "equivalent"]
+
+
+class QuestionPrimary(Declaration):
+    """`primary: {question: not_worse, treatment: short, control: long, margin: 10}`.
+
+    `not_worse`: the treatment's pass rate is at most `margin` below the control's; `equivalent`: the two are at
+    most `margin` apart, either way. Each test is one-sided, at `alpha`. `stop`: looks, at which the campaign ends
+    once it is shown, or once that has become improbable.
+    """
+
+    question: Question
+    treatment: Name
+    control: Name
+    margin: Annotated[float, BeforeValidator(read_margin), Field(gt=0, lt=1)]
+    estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
+    alpha: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
+    stop: StopRule | None = None
+
+    @model_validator(mode="after")
+    def _looks(self) -> QuestionPrimary:
+        if self.stop is None:
+            return self
+        if self.estimand != "these_tasks":
+            raise FieldError(
+                "primary: stop needs estimand: these_tasks: no test within a margin is specified for looks at "
+                "tasks_like_these",
+                hint="write estimand: these_tasks, or remove stop",
+            )
+        if self.stop.changes_plan:
+            raise FieldError(
+                "primary: stop: drop_saturated and reestimate are those of a difference: with a question within a "
+                "margin they have not been simulated",
+                hint="remove drop_saturated and reestimate, or question with its margin",
+            )
+        rule = self.stop.futility
+        if rule != "none" and (rule.conditional is not None or rule.side == "gain"):
+            raise FieldError(
+                "primary: stop: futility of a question within a margin is the predictive power to show it",
+                hint="write futility: {predictive: 0.05}, or futility: none",
+            )
+        return self
+
+    @property
+    def design(self) -> str:
+        return "question"
+
+    @property
+    def test_alpha(self) -> float:
+        return self.alpha
+
+    @property
+    def sides(self) -> dict[Place, str]:
+        return {("treatment",): self.treatment, ("control",): self.control}
+
+    @property
+    def reference(self) -> str:
+        return self.control
+
+    @property
+    def schedule(self) -> LookSchedule | None:
+        return None if self.stop is None else AtMarginLooks(self.stop, self.alpha)
+
+    def count_stage(self, task: str, outcomes: Sequence[Outcome]) -> StageCounts:
+        return count_sides(task, outcomes, self.treatment, self.control)
+
+    def check_campaign(self, conditions: Sequence[NamedCondition], reps: int) -> None:
+        if self.treatment == self.control:
+            raise FieldError(
+                "primary: treatment and control are the same condition",
+                hint="name two conditions, or remove `primary`",
+            )
+        if self.stop is not None:
+            self.stop.check_last_look(reps)
+
+    def describe(self, reps: int) -> Iterator[tuple[str, str]]:
+        sides = f"{self.treatment} against {self.control}"
+        asked = f"{self.question.replace('_', ' ')}, margin {100 * self.margin:g} points"
+        yield "primary question", f"{sides}: {asked}; {self.estimand}, one-sided α {self.alpha:g}"
+
+
+@dataclass(frozen=True)
+class AtMarginLooks(AtLooks):
+    """Looks at a question within a margin: a Z against a bound, so that no p decides."""
+
+    def count_looks(self, planned: int, reps: int, decisions: Sequence[Decision]) -> LookCounts:
+        return LookCounts(
+            looks_planned=len(self.rule.blocks(planned)),
+            looks_taken=len(decisions),
+            decided=verdict_of(decisions),
+        )
+
+    def describe(self, decision: Decision, looks: int) -> str:
+        result = decision.result
+        assert isinstance(result, MarginResult), "this campaign's looks are at a margin"
+        after = f"look {decision.number} of {looks} after {plural(decision.blocks, 'block')}"
+        if result.verdict == "futility":
+            return f"{after}: to show it at the end has become improbable ({result.chance:.1%})"
+        return f"{after}: decided for {result.verdict}"
