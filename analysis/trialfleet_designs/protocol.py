@@ -31,19 +31,22 @@ F = TypeVar("F")
 @dataclass(frozen=True)
 class SeenAtLook:
     """`reps`: of the plan; `earlier`: looks that were taken; `stage`: counts of the blocks since the last of them;
-    `outcomes`: of these blocks; `conditions`: those that are not halted, in the order of the campaign file."""
+    `outcomes`: of these blocks; `conditions`: those that are not halted, in the order of the campaign file;
+    `seed`: the plan's."""
 
     reps: int
     earlier: Sequence[Decision]
     stage: Sequence[StageCounts]
     outcomes: Sequence[TrialOutcome]
     conditions: tuple[str, ...]
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class PowerQuestion:
     """What `power` asks of a design. `rates`: of the tasks under the condition that is expected to pass least, of
-    mean `base` and intraclass correlation `icc`; `reps`: several designs; `effect`: None: not named."""
+    mean `base` and intraclass correlation `icc`; `reps`: several designs; `effect`: None: not named; `cv`: a
+    metric's coefficient of variation within a task and condition, None: not stated."""
 
     campaign: str
     rates: Floats
@@ -52,6 +55,7 @@ class PowerQuestion:
     reps: tuple[int, ...]
     effect: float | None
     effort: Effort
+    cv: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from trialfleet_designs.anytime.design import AnytimeDesign
 from trialfleet_designs.halving.design import HalvingDesign
 from trialfleet_designs.looks.design import LooksDesign
+from trialfleet_designs.metric.design import MetricDesign
 from trialfleet_designs.protocol import Design
 from trialfleet_designs.question.design import QuestionDesign
 from trialfleet_designs.trend.design import TrendDesign
@@ -22,6 +23,7 @@ DESIGNS: dict[str, AnyDesign] = {
     "anytime": AnytimeDesign(),
     "trend": TrendDesign(),
     "question": QuestionDesign(),
+    "metric": MetricDesign(),
     "halving": HalvingDesign(),
 }
 

@@ -21,12 +21,13 @@ from trialfleet_designs.protocol import SeenAtLook
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
+from trialfleet_ledger.designs.metric import MetricPrimary
 from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_statistics.estimates import Floats
 
-KINDS = ("fixed", "fixed", "looks", "bets", "trend", "question", "looked question")
-LOOKED = ("looks", "bets", "looked question")
+KINDS = ("fixed", "fixed", "looks", "bets", "trend", "question", "looked question", "metric", "looked metric")
+LOOKED = ("looks", "bets", "looked question", "looked metric")
 LOSS = (0.0, 0.0, 0.0, 0.1, 0.32, 0.68, 1.0)
 NAMES = ("intent_layer", "none", "placebo", "flat_llm")
 
@@ -53,9 +54,11 @@ def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
     names = NAMES[: draw.choice((2, 3)) if kind != "trend" else draw.choice((3, 4))]
     passed = _outcomes(rng, draw, tasks, len(names), reps)
     fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
-    decisions = _decisions(fixed, passed) if kind in LOOKED else ()
+    costs = _costs(rng, draw, passed) if "metric" in kind else np.where(np.isfinite(passed), 0.5, np.nan)
+    decisions = _decisions(fixed, passed, costs) if kind in LOOKED else ()
     end = stopped(decisions)
-    columns = laid_out(passed[:, :, : end.blocks if end else reps], measures=_costs(passed, end))
+    used = slice(0, end.blocks if end else reps)
+    columns = laid_out(passed[:, :, used], measures={"cost_usd": costs[:, :, used]})
     fixed = replace(fixed, decisions=decisions)
     return DrawnCampaign(kind, fixed, columns, report_of(fixed, columns))
 
@@ -75,6 +78,10 @@ def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random
             stop=StopRule(looks=2) if kind == "looked question" else None,
         )
         return replace(scheme(tasks, names, reps=reps, declared=False), in_place=asked)
+    if "metric" in kind:
+        looks = StopRule(looks=2) if kind == "looked metric" else None
+        compared = MetricPrimary(metric="cost_usd", treatment=names[0], control=names[1], stop=looks)
+        return replace(scheme(tasks, names, reps=reps, declared=False), in_place=compared)
     stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
     primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop)
     return scheme(tasks, names, reps=reps, primary=primary)
@@ -90,12 +97,16 @@ def _outcomes(rng: np.random.Generator, draw: random.Random, tasks: int, arms: i
     return passed
 
 
-def _costs(passed: Floats, end: Decision | None) -> dict[str, Floats]:
-    used = passed[:, :, : end.blocks] if end else passed
-    return {"cost_usd": np.where(np.isfinite(used), 0.5, np.nan)}
+def _costs(rng: np.random.Generator, draw: random.Random, passed: Floats) -> Floats:
+    """Shape (tasks, arms, reps); NaN: lost, or not reported. Some tasks are dear; effects of either sign."""
+    tasks, arms, _ = passed.shape
+    dear = rng.normal(0, 1, (tasks, 1, 1)) + draw.choice((0.0, 0.0, 0.7, -0.7)) * np.linspace(1, 0, arms)[:, None]
+    costs = np.exp(dear + draw.choice((0.05, 0.6)) * rng.normal(size=passed.shape))
+    costs[rng.random(costs.shape) < draw.choice((0.0, 0.05))] = np.nan
+    return np.where(np.isfinite(passed), costs, np.nan)
 
 
-def _decisions(fixed: Scheme, passed: Floats) -> tuple[Decision, ...]:
+def _decisions(fixed: Scheme, passed: Floats, costs: Floats) -> tuple[Decision, ...]:
     declared, reps = fixed.declaration, passed.shape[2]
     assert declared is not None
     assert declared.schedule is not None
@@ -103,7 +114,11 @@ def _decisions(fixed: Scheme, passed: Floats) -> tuple[Decision, ...]:
     first = 0
     for block in declared.schedule.blocks_at(reps, reps, ()):
         stage = tuple(_counted(fixed.tasks[n], passed[n, :2, first:block]) for n in range(len(fixed.tasks)))
-        result = find_design(declared).decide(declared, SeenAtLook(reps, taken, stage, (), fixed.conditions))
+        if isinstance(declared, MetricPrimary):
+            stage = tuple(_valued(one, costs[n, :2, first:block]) for n, one in enumerate(stage))
+        result = find_design(declared).decide(
+            declared, SeenAtLook(reps, taken, stage, (), fixed.conditions, fixed.seed)
+        )
         number = len(taken) + 1
         taken.append(
             Decision(
@@ -132,6 +147,11 @@ def _counted(task: str, arms: Floats) -> StageCounts:
         control_passed=control[0],
         control_valid=control[1],
     )
+
+
+def _valued(one: StageCounts, costs: Floats) -> StageCounts:
+    treated, control = (tuple(arm[np.isfinite(arm)].tolist()) for arm in costs)
+    return one.model_copy(update={"treatment_values": treated, "control_values": control})
 
 
 _BLANK = made(1, 2)

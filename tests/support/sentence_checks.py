@@ -20,7 +20,9 @@ SIZE = re.compile(
 def contradictions(found: DrawnCampaign) -> list[str]:
     """Each with the sentences; empty: none."""
     report = found.report
-    every = [*{"trend": _trend, "question": _question}.get(report.analysis.design, _contrast)(report)]
+    every = [
+        *{"trend": _trend, "question": _question, "metric": _metric}.get(report.analysis.design, _contrast)(report)
+    ]
     every += [*_counts(found)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
 
@@ -112,6 +114,33 @@ def _question(report: Report) -> Iterator[str]:
         yield "the interval excludes its own estimate"
     if high < 0 and f"the pass rate of {found.treatment} is below" not in text and "is lower by more" not in text:
         yield "the interval lies below 0, and no sentence says so"
+
+
+def _metric(report: Report) -> Iterator[str]:
+    found, text = report.analysis.found, " ".join(report.answer)
+    assert found is not None
+    size = re.search(rf"×({NUMBER}) in a typical task", text)
+    if size is None:
+        if report.decision != "undefined" or "no answer yet" not in text:
+            yield "a decision without its size"
+        return
+    shown = {one.condition: one.these_tasks.estimate for one in report.conditions}
+    for side in (found.treatment, found.control):
+        if f"{percent(shown[side.condition])}" != percent(side.rate):
+            yield f"the rate of {side.condition} in the table is {percent(shown[side.condition])}"
+    words = {"less": "cost less", "more": "cost more", "not_shown": "no difference in cost was shown"}
+    if words[report.decision or ""] not in report.answer[0]:
+        yield "the decision is not said"
+    ratio, log = found.ratio, {"less": -1, "more": 1}.get(report.decision or "", 0)
+    if log and log * (ratio.estimate - 1) <= 0:
+        yield "direction in words is not that of the ratio"
+    low, high = ratio.low or 0.0, ratio.high or float("inf")
+    if not low - 0.01 <= ratio.estimate <= high + 0.01:
+        yield "the interval excludes its own estimate"
+    outside = low > 1.02 or high < 0.98
+    inside = low < 0.98 and high > 1.02
+    if (outside and not log) or (inside and log):
+        yield "the interval and the decision part"
 
 
 def _counts(found: DrawnCampaign) -> Iterator[str]:

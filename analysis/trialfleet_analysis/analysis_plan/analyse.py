@@ -89,6 +89,12 @@ METHODS: tuple[tuple[str, str], ...] = (
         "a trend over doses",
         "exact conditional trend test, tasks as strata, mid-p; slope by logistic regression with task effects",
     ),
+    (
+        "a declared metric",
+        "ratio in a typical task: mean over tasks of the differences of mean logs; labels permuted within task "
+        "(at looks: within task × stage, the same permutations through all looks); limits by the "
+        "same permutations",
+    ),
     ("a contrast, tasks like these", "paired t-test on the tasks' differences"),
     ("other contrasts, interactions", "Holm's correction in the named family"),
     ("heterogeneity", "moment estimate of the effect's SD; Breslow and Day; Gail and Simon"),

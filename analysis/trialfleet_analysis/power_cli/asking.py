@@ -72,7 +72,7 @@ _KNOWN = frozenset(
     }
 )
 _TREND = frozenset(
-    {"campaign", "store", "base", "to", "icc", "tasks", "reps", "power", "alpha", "simulations", "seed"}
+    {"campaign", "store", "base", "to", "icc", "tasks", "reps", "power", "alpha", "simulations", "seed", "cv"}
 )
 _BUDGET = _ASSUMED | {"budget", "cost_task", "cost_rep"}
 EXAMPLES = (
@@ -105,6 +105,7 @@ class PowerOptions:
     test: TestName | None = None
     simulations: int | None = None
     seed: int | None = None
+    cv: float | None = None
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,7 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration) -> A
         reps=_reps(asked, subject),
         effect=declared.planned_effect if asked.to is None else asked.to - base,
         effort=_effort(asked, subject),
+        cv=asked.cv,
     )
     plan = find_design(declared).plan_power(declared, question)
     if plan is None:

@@ -104,6 +104,11 @@ class Amount(_Type):
 @click.option("--power", "goal", type=Share(), help="The power wanted. [default: 0.8]")
 @click.option("--alpha", type=Share(), help="Two-sided level. [default: the campaign's, else 0.05]")
 @click.option("--test", type=click.Choice(["fisher", "boschloo"]), help="For one cell. [default: fisher]")
+@click.option(
+    "--cv",
+    type=Amount(zero=False),
+    help="Of a declared metric: a trial's coefficient of variation within a task. [default: 0.6]",
+)
 @click.option("--simulations", type=click.IntRange(100), metavar="N", help="Campaigns per figure. [default: 2000]")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Same seed, same figures. [default: 1]")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON, unrounded.")

@@ -110,9 +110,10 @@ def _analysis(report: Report) -> Iterator[str]:
 
 def _unused(report: Report) -> set[str]:
     """Methods that the table describes and that this campaign has not declared."""
-    declared, own = report.analysis.declared, report.design.uses
-    others = {number for design in DESIGNS.values() for number in design.uses - own}
-    return others if declared is not None and declared.margin is not None else others | {"equivalence"}
+    declared, own = report.analysis.declared, set(report.design.uses)
+    if declared is not None and declared.margin is not None:
+        own.add("equivalence")
+    return {number for design in DESIGNS.values() for number in design.uses} - own
 
 
 @cache

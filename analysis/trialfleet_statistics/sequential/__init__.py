@@ -39,6 +39,13 @@ from trialfleet_statistics.sequential.normal import (
     normal_bounds,
     upper_tail,
 )
+from trialfleet_statistics.sequential.permuted_means import (
+    PATHS,
+    MeanLook,
+    MeanStage,
+    PermutedMeans,
+    permute_means,
+)
 from trialfleet_statistics.sequential.planning import SequentialPower, sequential_power
 from trialfleet_statistics.sequential.reestimation import reestimated_reps
 from trialfleet_statistics.sequential.revision import Revision
@@ -47,13 +54,17 @@ from trialfleet_statistics.sequential.stopped import stagewise_difference, stage
 
 __all__ = [
     "FEWEST_TASKS",
+    "PATHS",
     "Bets",
     "BettingPower",
     "BettingStages",
     "Futility",
     "MarginPower",
     "MarginScores",
+    "MeanLook",
+    "MeanStage",
     "Pairs",
+    "PermutedMeans",
     "Revision",
     "SequentialDesign",
     "SequentialLook",
@@ -78,6 +89,7 @@ __all__ = [
     "mean_margin",
     "monitor",
     "normal_bounds",
+    "permute_means",
     "planned_stake",
     "predictive_power",
     "reestimated_reps",

@@ -192,7 +192,7 @@ class Looks:
 
         halted = {halt.condition for halt in halts}
         names = tuple(name for name in self._plan.condition_names if name not in halted)
-        seen = SeenAtLook(self._plan.reps, earlier, stage, ended, names)
+        seen = SeenAtLook(self._plan.reps, earlier, stage, ended, names, self._plan.seed)
         return self._design.decide(self._declared, seen)
 
     def _wanted(self, earlier: Sequence[Decision], halts: Collection[Halt]) -> list[Planned]:

@@ -28,6 +28,7 @@ from trialfleet_ledger.records.base import (
     Number,
     Probability,
     Reps,
+    Seed,
     Sha256,
 )
 from trialfleet_ledger.records.outcome import Outcome
@@ -211,14 +212,22 @@ def read_margin(value: Any) -> Any:
     return value / 100 if isinstance(value, int | float) and 1 <= value < 100 else value
 
 
+def _is_empty(values: tuple[float, ...]) -> bool:
+    return not values
+
+
 class StageCounts(Frozen):
-    """One task in the blocks that a look added: passed and valid trials of the primary contrast's two sides."""
+    """One task in the blocks that a look added: passed and valid trials of the primary contrast's two sides; where
+    a
+    metric is declared, its values."""
 
     task: Name
     treatment_passed: Count
     treatment_valid: Count
     control_passed: Count
     control_valid: Count
+    treatment_values: tuple[Number, ...] = Field(default=(), exclude_if=_is_empty)
+    control_values: tuple[Number, ...] = Field(default=(), exclude_if=_is_empty)
 
 
 def count_sides(task: str, outcomes: Sequence[Outcome], treatment: str, control: str) -> StageCounts:
@@ -298,7 +307,25 @@ class MarginResult(Frozen):
     verdict: Literal["continue", "shown", "futility", "end"]
 
 
-DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult | MarginResult
+class MetricResult(Frozen):
+    """What a look at a declared metric says. `difference`: mean over tasks of the differences of mean logs, None
+    where no task has both sides; `p_value`: two-sided, stage-wise, of permutations within task × stage; `level`:
+    what each side may have spent; `lower`, `upper`: differences that decide (None: none can yet); `seed`, `paths`:
+    of the permutations; `chance`: the predictive power of the likelier side (None: no rule asks, or it is not
+    known). `benefit`: the treatment takes less."""
+
+    difference: Number | None
+    p_value: Probability
+    level: Probability
+    lower: Number | None
+    upper: Number | None
+    seed: Seed
+    paths: Count
+    chance: Probability | None
+    verdict: Verdict
+
+
+DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult | MarginResult | MetricResult
 
 
 class Decision(BoundRecord):

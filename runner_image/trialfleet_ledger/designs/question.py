@@ -101,7 +101,7 @@ class QuestionPrimary(Declaration):
     def describe(self, reps: int) -> Iterator[tuple[str, str]]:
         sides = f"{self.treatment} against {self.control}"
         asked = f"{self.question.replace('_', ' ')}, margin {100 * self.margin:g} points"
-        yield "primary question", f"{sides}: {asked}; {self.estimand}, one-sided α {self.alpha:g}"
+        yield "question", f"{sides}: {asked}; {self.estimand}, one-sided α {self.alpha:g}"
 
 
 @dataclass(frozen=True)
@@ -121,4 +121,4 @@ class AtMarginLooks(AtLooks):
         after = f"look {decision.number} of {looks} after {plural(decision.blocks, 'block')}"
         if result.verdict == "futility":
             return f"{after}: to show it at the end has become improbable ({result.chance:.1%})"
-        return f"{after}: decided for {result.verdict}"
+        return f"{after}: {'it is shown' if result.verdict == 'shown' else 'the end'}"

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.declaration import Declaration
+from trialfleet_ledger.designs.metric import MetricPrimary
 from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.registered_union import RegisteredUnion
@@ -15,6 +16,7 @@ CONTRAST = "treatment"
 # A package that brings a design adds it here before a campaign file is read.
 DECLARATIONS: dict[str, type[Declaration]] = {
     CONTRAST: Primary,
+    "metric": MetricPrimary,
     "question": QuestionPrimary,
     "trend": TrendPrimary,
 }

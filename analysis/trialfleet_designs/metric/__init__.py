@@ -1,0 +1,1 @@
+"""A declared contrast of cost, tokens, turns or time."""

@@ -1,0 +1,104 @@
+"""The declared metric's answer, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.figures import level, p_value, percent, quantity, times
+from trialfleet_designs.document.thin_tasks import name_thin_tasks
+from trialfleet_designs.document.trials_taken import trials_taken
+from trialfleet_designs.metric.finding import MetricFinding
+from trialfleet_designs.metric.words import WORDS
+from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Interval
+
+
+def metric_outcome(found: MetricFinding) -> Outcome:
+    """`less`: the treatment takes less."""
+    if found.p_value is None:
+        return "undefined"
+    if not found.shown:
+        return "not_shown"
+    return "more" if found.direction > 0 else "less"
+
+
+def metric_answer(found: MetricFinding, caveat: str | None = None) -> tuple[str, ...]:
+    """The decision with its size; the bill and the pass rates beside it; what it took. `caveat`: what the sentence
+    must say of its p."""
+    if found.p_value is None:
+        return (f"The declared metric has no answer yet: {found.reason}.",)
+    clauses = [*_after_looks(found), *([caveat] if caveat else [])]
+    said = f" ({'; '.join(clauses)})" if clauses else ""
+    return (
+        f"{_decide(found)}: {_size(found)}{said}.{_beside(found)}",
+        _compare_sides(found),
+        f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
+    )
+
+
+def _decide(found: MetricFinding) -> str:
+    a, b, words = found.treatment.condition, found.control.condition, WORDS[found.metric]
+    tasks = plural(len(found.compared.tasks), "task")
+    on = f"this {tasks}" if len(found.compared.tasks) == 1 else f"these {tasks}"
+    if found.shown:
+        return f"On {on}, {a} {words.more if found.direction > 0 else words.less} than {b}"
+    so_far = " so far" if found.goes_on else ""
+    return f"On {on}, no difference in {words.noun} was shown{so_far} between {a} and {b}"
+
+
+def _size(found: MetricFinding) -> str:
+    shown = ratio_limits(found.ratio)
+    interval = f"{level(found.ratio.level)} interval {shown}" if shown else "no interval"
+    unplanned = ", not valid under monitoring" if found.monitored and not found.planned else ""
+    looks = ", at declared looks" if found.planned else ""
+    return (
+        f"{times(found.ratio.estimate)} in a typical task ({interval}), "
+        f"{p_value(found.p_value, found.alpha)}{unplanned}, permutation test{looks}"
+    )
+
+
+def ratio_limits(ratio: Interval) -> str | None:
+    """Both limits; None where neither is known."""
+    if ratio.low is None and ratio.high is None:
+        return None
+    low = "0" if ratio.low is None else times(ratio.low)
+    return f"{low} to {'unbounded' if ratio.high is None else times(ratio.high)}"
+
+
+def _compare_sides(found: MetricFinding) -> str:
+    """Also the pass rates: what is cheaper may fail more."""
+    a, b, unit = found.treatment, found.control, WORDS[found.metric].unit
+    means = f"{quantity(a.mean, unit)} against {quantity(b.mean, unit)} a trial on average"
+    bill = f", ×{found.bill:.2f} over all" if found.bill is not None else ""
+    rates = f"{percent(a.rate)} against {percent(b.rate)} passed"
+    cut = a.cut_off + b.cut_off
+    at_limit = f"; {cut:,} of {plural(a.trials + b.trials, 'trial')} hit a limit and count with what they had used"
+    lacking = a.missing + b.missing
+    unknown = f"; {plural(lacking, 'valid trial')} left no value" if lacking else ""
+    return f"{means}{bill}; {rates}{at_limit if cut else ''}{unknown}."
+
+
+def _after_looks(found: MetricFinding) -> Iterator[str]:
+    if found.ended == "futility":
+        yield "stopped: to show a difference by the end had become improbable"
+    if found.withdrawn and found.taken:
+        did = "decided" if found.ended else "going on"
+        yield f"{did} at look {found.taken[-1].number} on data since withdrawn"
+
+
+def _beside(found: MetricFinding) -> str:
+    """Sentences that are added to the decision."""
+    left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
+    fragile = () if found.robust else (f"Not robust to the {plural(found.lost, 'lost first run')}.",)
+    return "".join(f" {text}" for text in (*left_out, *fragile))
+
+
+def _saved(found: MetricFinding) -> str:
+    if not found.planned or not found.taken or found.ended is None or found.taken[-1].blocks == found.planned[-1]:
+        return ""
+    last = found.taken[-1]
+    return (
+        f", stopped at look {last.number} of {len(found.planned)}; the plan would have taken "
+        f"{plural(found.planned_trials, 'trial')}"
+    )

@@ -1,0 +1,64 @@
+"""A declared metric."""
+
+from __future__ import annotations
+
+from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.extended import EXTENDED
+from trialfleet_designs.document.tables import ReportSection, ReportTable
+from trialfleet_designs.metric.answer import metric_answer, metric_outcome
+from trialfleet_designs.metric.finding import MetricFinding, metric_finding
+from trialfleet_designs.metric.looks import look_at_metric
+from trialfleet_designs.metric.planning import MetricPlan, plan_metric
+from trialfleet_designs.metric.section import metric_section, tabulate_metric
+from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
+from trialfleet_ledger.designs.looks import DecisionResult
+from trialfleet_ledger.designs.metric import MetricPrimary
+from trialfleet_ledger.errors import OperatorError
+
+
+class MetricDesign(Design[MetricPrimary, MetricFinding]):
+    """`primary: {metric: cost_usd, …}`, at a fixed end or at looks."""
+
+    uses = frozenset({"a declared metric"})
+
+    def decide(self, declared: MetricPrimary, seen: SeenAtLook) -> DecisionResult:
+        return look_at_metric(declared, seen.reps, seen.earlier, seen.stage, seen.seed)
+
+    def plan_power(self, declared: MetricPrimary, question: PowerQuestion) -> MetricPlan:
+        return plan_metric(declared, question)
+
+    def refuse_combining(self, declared: MetricPrimary) -> OperatorError:
+        return OperatorError(
+            "the campaign declares a metric, and no test over several campaigns' metrics is specified",
+            hint="leave it out, and read its own report",
+        )
+
+    def find(self, declared: MetricPrimary, observed: Observed) -> MetricFinding:
+        return metric_finding(declared, observed)
+
+    def choose_tasks(self, found: MetricFinding) -> ComparedTasks:
+        return found.compared
+
+    def has_ended(self, found: MetricFinding) -> bool:
+        return found.ended is not None
+
+    def goes_on(self, found: MetricFinding) -> bool:
+        return bool(found.planned) and found.ended is None
+
+    def answer(self, found: MetricFinding, reported: Reported) -> tuple[str, ...]:
+        return metric_answer(found, EXTENDED if reported.extended and not found.planned else None)
+
+    def tell_outcome(self, found: MetricFinding) -> Outcome:
+        return metric_outcome(found)
+
+    def first_table(self, found: MetricFinding, reported: Reported) -> ReportTable:
+        return tabulate_metric(found)
+
+    def lead_section(self, found: MetricFinding, reported: Reported) -> ReportSection:
+        return metric_section(found)
+
+    def note_interim(self, found: MetricFinding) -> str | None:
+        if found.ended is None:
+            return None
+        return "A declared look ended the campaign: only the declared metric's p and interval allow for that."

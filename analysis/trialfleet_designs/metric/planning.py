@@ -1,0 +1,142 @@
+"""What a declared metric is expected to find, by normal bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from trialfleet_designs.document.figures import percent, times
+from trialfleet_designs.document.tables import TableColumn, number, table
+from trialfleet_designs.metric.looks import design_of_metric
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.own_plan import OwnPlan, PlanText
+from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary
+from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.sequential import SequentialDesign, crossing_probabilities, normal_bounds
+
+USUAL = (0.9, 0.8, 0.7, 0.5)
+ASSUMED_CV = 0.6
+MOST_REPS = 1000
+
+
+@dataclass(frozen=True)
+class MetricScenario:
+    """`share`: of the planned trials, on average."""
+
+    ratio: float
+    power: float
+    share: float
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """`trials`: in both arms."""
+
+    reps: int
+    trials: int
+    scenarios: tuple[MetricScenario, ...]
+
+
+@dataclass(frozen=True)
+class MetricPlan(OwnPlan):
+    """`cv`: the coefficient of variation of a trial's metric within a task and condition; `stated`: by the
+    operator.
+    `needed`: the least reps with the power wanted at the effect; None: more than 1,000."""
+
+    campaign: str
+    metric: ComparedMetric
+    treatment: str
+    control: str
+    tasks: int
+    cv: float
+    stated: bool
+    looks: int
+    effort: Effort
+    rows: tuple[MetricRow, ...]
+    effect: float
+    needed: int | None
+
+    kind: ClassVar[str] = "metric"
+
+    def describe(self) -> PlanText:
+        each = [(row, one) for row in self.rows for one in row.scenarios]
+        columns: list[TableColumn[tuple[MetricRow, MetricScenario]]] = [
+            number("reps", lambda one: str(one[0].reps)),
+            number("trials in both arms", lambda one: one[0].trials),
+            number("true ratio", lambda one: times(one[1].ratio)),
+            number("power", lambda one: percent(one[1].power)),
+        ]
+        if self.looks:
+            columns.append(number("of the trials, on average", lambda one: percent(one[1].share)))
+        return PlanText(
+            f"{self.campaign}: {self.metric}, {self.treatment} / {self.control} in a typical task, "
+            f"{plural(self.tasks, 'task')}",
+            table("", each, *columns),
+            (self._say_needed(), self._name_assumptions()),
+        )
+
+    def _say_needed(self) -> str:
+        wanted = f"{times(self.effect)} is found {percent(self.effort.power)} of the time"
+        if self.needed is None:
+            return f"{wanted} with more than {MOST_REPS:,} reps a task: take more tasks"
+        return f"{wanted} with {plural(self.needed, 'rep')} a task ({2 * self.needed * self.tasks:,} trials)"
+
+    def _name_assumptions(self) -> str:
+        origin = "as stated" if self.stated else "assumed: a pilot's report has yours; state it with --cv"
+        looks = f", {plural(self.looks, 'look')}" if self.looks else ""
+        return (
+            f"two-sided alpha {self.effort.alpha:g}{looks}, by normal bounds on logs; coefficient of variation "
+            f"within tasks {self.cv:g} ({origin})"
+        )
+
+
+def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
+    """Raises `ValueError` for a coefficient of variation that is not above 0."""
+    cv, tasks = ASSUMED_CV if asked.cv is None else asked.cv, int(asked.rates.size)
+    if cv <= 0:
+        raise ValueError(f"a coefficient of variation is above 0, and {cv:g} is not")
+    effect = declared.effect or 0.8
+
+    def at(reps: int, ratio: float) -> MetricScenario:
+        design = SequentialDesign((reps,), alpha=declared.alpha)
+        if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
+            design = design_of_metric(declared, reps)
+        error = math.sqrt(2 * math.log1p(cv**2) / (reps * tasks))
+        times_, bounds = design.times(), normal_bounds(design)
+        drift = abs(math.log(ratio)) / error
+        crossed = crossing_probabilities(bounds, times_, drift) + crossing_probabilities(bounds, times_, -drift)
+        share = float(np.sum(crossed * times_) + (1 - np.sum(crossed)))
+        return MetricScenario(ratio, float(np.sum(crossing_probabilities(bounds, times_, drift))), share)
+
+    ratios = tuple(sorted({*USUAL, effect}, reverse=True))
+    return MetricPlan(
+        campaign=asked.campaign,
+        metric=declared.metric,
+        treatment=declared.treatment,
+        control=declared.control,
+        tasks=tasks,
+        cv=cv,
+        stated=asked.cv is not None,
+        looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
+        effort=asked.effort,
+        rows=tuple(
+            MetricRow(reps, 2 * reps * tasks, tuple(at(reps, one) for one in ratios)) for reps in asked.reps
+        ),
+        effect=effect,
+        needed=_least_reps(lambda reps: at(reps, effect).power >= asked.effort.power),
+    )
+
+
+def _least_reps(enough: Callable[[int], bool]) -> int | None:
+    least, most = 1, MOST_REPS
+    if not enough(most):
+        return None
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most

@@ -1,0 +1,75 @@
+"""A declared metric in a campaign file, what is refused, and its power."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.controller.test_question_spec import declared
+from trialfleet_designs.metric.planning import MetricPlan, plan_metric
+from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.stops import control_rates
+from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_ledger.designs.metric import MetricPrimary, measure_trial
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.measurements import Metrics
+
+COST = MetricPrimary(metric="cost_usd", treatment="short", control="none")
+
+
+@pytest.mark.parametrize("metric", ["cost_usd", "tokens", "output_tokens", "turns", "agent_s"])
+def test_a_metric_is_declared_by_name(tmp_path: Path, metric: str) -> None:
+    found = declared(tmp_path, f"metric: {metric}, stop: {{looks: 2}}")
+    assert isinstance(found, MetricPrimary)
+    assert (found.metric, found.design) == (metric, "metric")
+
+
+@pytest.mark.parametrize(
+    ("primary", "words"),
+    [
+        ("metric: first_edit_turn", "a trial without an edit has none"),
+        ("metric: wall_s", "agent_s is the agent's"),
+        ("metric: price", "cost_usd"),
+        ("metric: cost_usd, over: passed", "passes more hard tasks looks dearer"),
+        ("metric: cost_usd, margin: 10", "margin"),
+        ("metric: cost_usd, effect: 1", "no effect"),
+        ("metric: cost_usd, stop: {reestimate: {after: 2, cap: 20}}", "reestimate"),
+        ("metric: cost_usd, estimand: tasks_like_these", "these_tasks"),
+    ],
+)
+def test_what_cannot_be_declared_is_refused_by_name(tmp_path: Path, primary: str, words: str) -> None:
+    with pytest.raises(OperatorError) as error:
+        declared(tmp_path, primary)
+    assert words in f"{error.value.where}: {error.value.message}\n{error.value.hint}"
+
+
+def test_what_is_not_reported_is_missing_and_never_0() -> None:
+    full = Metrics(input_tokens=5, output_tokens=2, cache_read_tokens=3)
+    assert measure_trial("tokens", full) == 10
+    assert measure_trial("tokens", Metrics(output_tokens=2)) is None
+    assert measure_trial("cost_usd", Metrics()) is None
+    assert measure_trial("turns", Metrics(turns=0)) is None
+
+
+def planned(cv: float, *, reps: int = 10, declared_as: MetricPrimary = COST) -> MetricPlan:
+    question = PowerQuestion(
+        "c", control_rates(8, 0.5, 0.4), 0.5, 0.4, (reps,), None, Effort(0.8, 0.05, 100, 1), cv
+    )
+    return plan_metric(declared_as, question)
+
+
+@pytest.mark.parametrize(("cv", "power"), [(0.6, 0.7), (1.0, 0.4)])
+def test_power_by_normal_bounds_is_near_what_simulations_gave(cv: float, power: float) -> None:
+    """8 tasks × 10 reps, ratio .8: permutation tests of simulated campaigns found .72 (N = 300) and .43."""
+    at = {one.ratio: one.power for one in planned(cv).rows[0].scenarios}
+    assert at[0.8] == pytest.approx(power, abs=0.06)
+
+
+def test_needed_reps_reach_the_power() -> None:
+    found = planned(0.6)
+    assert found.needed is not None
+    assert planned(0.6, reps=found.needed).rows[0].scenarios[1].power >= 0.8
+    assert planned(0.6, reps=found.needed - 1).rows[0].scenarios[1].power < 0.8
+    with pytest.raises(ValueError, match="above 0"):
+        planned(0.0)
