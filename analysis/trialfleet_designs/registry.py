@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from trialfleet_designs.anytime.design import AnytimeDesign
 from trialfleet_designs.halving.design import HalvingDesign
+from trialfleet_designs.joint.design import JointDesign
 from trialfleet_designs.looks.design import LooksDesign
 from trialfleet_designs.metric.design import MetricDesign
 from trialfleet_designs.protocol import Design
@@ -24,6 +25,7 @@ DESIGNS: dict[str, AnyDesign] = {
     "trend": TrendDesign(),
     "question": QuestionDesign(),
     "metric": MetricDesign(),
+    "joint": JointDesign(),
     "halving": HalvingDesign(),
 }
 

@@ -26,8 +26,10 @@ from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_statistics.estimates import Floats
 
-KINDS = ("fixed", "fixed", "looks", "bets", "trend", "question", "looked question", "metric", "looked metric")
-LOOKED = ("looks", "bets", "looked question", "looked metric")
+MARGINS = ("question", "looked question", "joint", "looked joint")
+METRICS = ("metric", "looked metric", "joint", "looked joint")
+KINDS = ("fixed", "fixed", "looks", "bets", "trend", *MARGINS, *METRICS[:2])
+LOOKED = ("looks", "bets", *(kind for kind in KINDS if kind.startswith("looked")))
 LOSS = (0.0, 0.0, 0.0, 0.1, 0.32, 0.68, 1.0)
 NAMES = ("intent_layer", "none", "placebo", "flat_llm")
 
@@ -54,7 +56,7 @@ def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
     names = NAMES[: draw.choice((2, 3)) if kind != "trend" else draw.choice((3, 4))]
     passed = _outcomes(rng, draw, tasks, len(names), reps)
     fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
-    costs = _costs(rng, draw, passed) if "metric" in kind else np.where(np.isfinite(passed), 0.5, np.nan)
+    costs = _costs(rng, draw, passed) if kind in METRICS else np.where(np.isfinite(passed), 0.5, np.nan)
     decisions = _decisions(fixed, passed, costs) if kind in LOOKED else ()
     end = stopped(decisions)
     used = slice(0, end.blocks if end else reps)
@@ -68,18 +70,18 @@ def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random
         doses = tuple(sorted(draw.sample(range(9), len(names))))
         bare = scheme(tasks, names, reps=reps, declared=False)
         return replace(bare, in_place=TrendPrimary(trend=tuple(names), doses=doses))
-    if "question" in kind:
+    if kind in MARGINS:
         asked = QuestionPrimary(
-            question=draw.choice(("not_worse", "equivalent")),
+            question="cheaper_and_not_worse" if "joint" in kind else draw.choice(("not_worse", "equivalent")),
             treatment=names[0],
             control=names[1],
             margin=draw.choice((0.1, 0.3, 0.6)),
             estimand="tasks_like_these" if kind == "question" and draw.random() < 0.3 else "these_tasks",
-            stop=StopRule(looks=2) if kind == "looked question" else None,
+            stop=StopRule(looks=2) if kind in LOOKED else None,
         )
         return replace(scheme(tasks, names, reps=reps, declared=False), in_place=asked)
-    if "metric" in kind:
-        looks = StopRule(looks=2) if kind == "looked metric" else None
+    if kind in METRICS:
+        looks = StopRule(looks=2) if kind in LOOKED else None
         compared = MetricPrimary(metric="cost_usd", treatment=names[0], control=names[1], stop=looks)
         return replace(scheme(tasks, names, reps=reps, declared=False), in_place=compared)
     stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
@@ -114,7 +116,7 @@ def _decisions(fixed: Scheme, passed: Floats, costs: Floats) -> tuple[Decision, 
     first = 0
     for block in declared.schedule.blocks_at(reps, reps, ()):
         stage = tuple(_counted(fixed.tasks[n], passed[n, :2, first:block]) for n in range(len(fixed.tasks)))
-        if isinstance(declared, MetricPrimary):
+        if declared.design in ("metric", "joint"):
             stage = tuple(_valued(one, costs[n, :2, first:block]) for n, one in enumerate(stage))
         result = find_design(declared).decide(
             declared, SeenAtLook(reps, taken, stage, (), fixed.conditions, fixed.seed)

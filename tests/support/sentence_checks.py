@@ -21,7 +21,9 @@ def contradictions(found: DrawnCampaign) -> list[str]:
     """Each with the sentences; empty: none."""
     report = found.report
     every = [
-        *{"trend": _trend, "question": _question, "metric": _metric}.get(report.analysis.design, _contrast)(report)
+        *{"trend": _trend, "question": _question, "metric": _metric, "joint": _joint}.get(
+            report.analysis.design, _contrast
+        )(report)
     ]
     every += [*_counts(found)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
@@ -143,6 +145,29 @@ def _metric(report: Report) -> Iterator[str]:
         yield "the interval and the decision part"
 
 
+def _joint(report: Report) -> Iterator[str]:
+    found, text = report.analysis.found, " ".join(report.answer)
+    assert found is not None
+    ratio, size = re.search(rf"×({NUMBER}) in a typical task", text), SIZE.search(text)
+    if ratio is None or size is None:
+        if report.decision != "undefined" or "no answer yet" not in text:
+            yield "a decision without its size"
+        return
+    if (report.decision == "shown") == ("it was not shown" in text):
+        yield "the decision is not said"
+    if report.decision == "shown" and not (found.cheaper and found.within.shown):
+        yield "one part is not shown"
+    if found.cheaper and _value(ratio[1]) > 1:
+        yield "cheaper at a ratio above 1"
+    for part, said in ((found.cheaper, "cost is lower"), (found.within.shown, "within the margin")):
+        alone = re.search("; only that (.*)", report.answer[0])
+        if report.decision != "shown" and part != bool(alone and said in alone[1]):
+            yield f"which part is shown: {said}"
+    low = _value(size["low"] or "-100")
+    if abs(low + 100 * found.within.margin) > 0.06 and (low > -100 * found.within.margin) != found.within.shown:
+        yield "the interval and the decision part"
+
+
 def _counts(found: DrawnCampaign) -> Iterator[str]:
     report, text = found.report, " ".join(found.report.answer)
     compared = report.analysis.compared
@@ -159,3 +184,6 @@ def _counts(found: DrawnCampaign) -> Iterator[str]:
         yield f"{found.ran} trials were run"
     if report.decision != "undefined" and any(task not in text for task in compared.thin):
         yield "a task that was left out by losses is not named"
+
+
+CHECKS = {"trend": _trend, "question": _question, "metric": _metric, "joint": _joint}

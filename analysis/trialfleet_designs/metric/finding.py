@@ -12,6 +12,7 @@ import numpy as np
 
 from trialfleet_designs.comparison.columns import Columns, Scheme, TrialsTaken, per_cell
 from trialfleet_designs.comparison.compared import ComparedTasks, compare_tasks
+from trialfleet_designs.metric import effort
 from trialfleet_designs.metric.looks import design_of_metric, log_values
 from trialfleet_designs.protocol import Observed
 from trialfleet_ledger.designs.looks import Decision, MetricResult, Verdict, stopped
@@ -20,7 +21,6 @@ from trialfleet_statistics.estimates import Bools, Floats, Interval, floats, rej
 from trialfleet_statistics.sequential import MeanStage, PermutedMeans, permute_means
 
 MetricLossName = Literal["as_measured", "complete_case", "treatment_low", "treatment_high"]
-FIXED_PATHS, SCENARIO_PATHS = 50_000, 20_000
 NO_TASK = "no task has a value of the metric on both sides"
 NO_LOOK = "no declared look has been taken yet"
 MOST = 1e6  # times: an interval's end beyond it is unbounded
@@ -115,7 +115,8 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
     compared, found = test.compare(log_values(values)), None
     looks = len(scheme.decisions)
     if compared.tasks and (looks or declared.stop is None):
-        found = test.permute(log_values(values), compared, FIXED_PATHS if declared.stop is None else None)
+        paths = effort.AT_A_FIXED_END if declared.stop is None else effort.AT_LOOKS
+        found = test.permute(log_values(values), compared, paths)
     ended = _how_ended(scheme.decisions, declared, scheme.planned_reps)
     within = columns.select_trials(compared.mask_among(scheme.tasks)[columns.task])
     a, b = (_side(name, scheme, within, declared.metric) for name in sides)
@@ -177,7 +178,7 @@ class _MetricTest:
         ended = per_cell(self.columns, self.scheme, np.ones_like(self.columns.valid))[:, places]
         return compare_tasks(self.scheme.tasks, known, ended, keep_thin=self.scheme.keeps_thin)
 
-    def permute(self, logs: Floats, compared: ComparedTasks, paths: int | None) -> PermutedMeans:
+    def permute(self, logs: Floats, compared: ComparedTasks, paths: int) -> PermutedMeans:
         design = design_of_metric(self.declared, self.scheme.planned_reps or self.scheme.reps)
         bounds = [one.blocks for one in self.scheme.decisions] or [int(self.columns.block.max(initial=0)) + 1]
         used = np.isfinite(logs) & compared.mask_among(self.scheme.tasks)[self.columns.task]
@@ -186,9 +187,8 @@ class _MetricTest:
             self._stage(used & (self.columns.block >= first) & (self.columns.block < last), logs, treatment)
             for first, last in zip([0, *bounds], bounds, strict=False)
         ]
-        chosen = {} if paths is None else {"paths": paths}
         levels = design.levels()[: len(stages)]
-        return permute_means(stages, self.scheme.tasks, levels, seed=self.scheme.seed, **chosen)
+        return permute_means(stages, self.scheme.tasks, levels, seed=self.scheme.seed, paths=paths)
 
     def _stage(self, here: Bools, logs: Floats, treatment: int) -> MeanStage:
         of_treatment = (self.columns.condition[here] == treatment).astype(np.int64)
@@ -293,7 +293,7 @@ def _task_range(test: _MetricTest, values: Floats) -> tuple[Floats, Floats]:
 def _again(test: _MetricTest, values: Floats) -> PermutedMeans | None:
     logs = log_values(values)
     compared = test.compare(logs)
-    return test.permute(logs, compared, SCENARIO_PATHS) if compared.tasks else None
+    return test.permute(logs, compared, effort.UNDER_LOSS) if compared.tasks else None
 
 
 def _scenario(name: MetricLossName, test: _MetricTest, found: PermutedMeans | None) -> MetricUnderLoss:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trialfleet_designs.metric import effort
 from trialfleet_ledger.designs.looks import Decision, MetricResult, StageCounts, Verdict
 from trialfleet_ledger.designs.metric import MetricPrimary
 from trialfleet_statistics.estimates import Floats, floats
 from trialfleet_statistics.sequential import (
-    PATHS,
     MeanLook,
     MeanStage,
     SequentialDesign,
@@ -35,7 +35,7 @@ def look_at_metric(
     every = [*(one.stage for one in earlier), stage]
     names = tuple(sorted({one.task for counts in every for one in counts}))
     stages = [_read_stage(counts, names) for counts in every]
-    found = permute_means(stages, names, design.levels()[:number], seed=seed).look(number)
+    found = permute_means(stages, names, design.levels()[:number], paths=effort.AT_LOOKS, seed=seed).look(number)
     chance = None
     if _least_chance(declared) is not None and number < len(design.looks):
         chance = predict_metric(found, design)
@@ -46,7 +46,7 @@ def look_at_metric(
         lower=found.lower,
         upper=found.upper,
         seed=seed,
-        paths=PATHS,
+        paths=effort.AT_LOOKS,
         chance=chance,
         verdict=_verdict(declared, design, found, chance),
     )

@@ -116,7 +116,7 @@ def question_finding(declared: QuestionPrimary, observed: Observed) -> QuestionF
     missing = observed.columns.first_missing | observed.columns.forged
     of_sides = np.isin(observed.columns.condition, (a, b))
     return QuestionFinding(
-        question=declared.question,
+        question=declared.asked,
         treatment=declared.treatment,
         control=declared.control,
         margin=declared.margin,
@@ -164,7 +164,7 @@ class _QuestionTest:
         return equivalence(*four, margin=declared.margin, alpha=declared.alpha)
 
     def select_p(self, found: EquivalenceTest) -> float | None:
-        return found.p_lower if self.declared.question == "not_worse" else found.p_value
+        return found.p_lower if self.declared.asked == "not_worse" else found.p_value
 
 
 def _how_ended(decisions: tuple[Decision, ...], looks: int) -> Ended | None:

@@ -33,15 +33,15 @@ def look_at_margin(
             difference=None, z_lower=None, z_upper=None, bound=float(bounds[number]), chance=None, verdict=verdict
         )
     scores = margin_scores(*four, declared.margin)
-    shown, chance = bool(scores.show(declared.question, float(bounds[number]))), None
+    shown, chance = bool(scores.show(declared.asked, float(bounds[number]))), None
     least = _least_chance(declared)
     if not last and least is not None:
-        chance = float(scores.predict(declared.question, float(bounds[-1]), float(design.times()[number])))
+        chance = float(scores.predict(declared.asked, float(bounds[-1]), float(design.times()[number])))
     futile = chance is not None and least is not None and chance < least
     return MarginResult(
         difference=float(scores.estimate),
         z_lower=_finite(scores.z_lower),
-        z_upper=_finite(scores.z_upper) if declared.question == "equivalent" else None,
+        z_upper=_finite(scores.z_upper) if declared.asked == "equivalent" else None,
         bound=float(bounds[number]),
         chance=chance,
         verdict="shown" if shown else "end" if last else "futility" if futile else "continue",

@@ -111,7 +111,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
             shifted(asked.rates, difference),
             asked.rates,
             design,
-            question=declared.question,
+            question=declared.asked,
             margin=declared.margin,
             futility=None if rule is None else rule.predictive,
             simulations=asked.effort.simulations,
@@ -127,7 +127,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
 
     return QuestionPlan(
         campaign=asked.campaign,
-        asked=declared.question,
+        asked=declared.asked,
         treatment=declared.treatment,
         control=declared.control,
         margin=declared.margin,

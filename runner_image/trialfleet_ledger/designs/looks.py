@@ -325,7 +325,16 @@ class MetricResult(Frozen):
     verdict: Verdict
 
 
-DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult | MarginResult | MetricResult
+class JointResult(Frozen):
+    """What a look at "cheaper and not worse" says: of both parts, each of which keeps its own crossing. `verdict`:
+    "shown" once both have crossed, "futility" once either is given up."""
+
+    within: MarginResult
+    metric: MetricResult
+    verdict: Literal["continue", "shown", "futility", "end"]
+
+
+DecisionResult: TypeAlias = LookResult | AnytimeResult | HalvingResult | MarginResult | MetricResult | JointResult
 
 
 class Decision(BoundRecord):

@@ -34,7 +34,8 @@ NOT_PRIMARY = {
 }
 
 
-def _refuse_others(value: Any) -> Any:
+def refuse_others(value: Any) -> Any:
+    """Raises `FieldError` for metrics that are measured, and that no campaign can be decided by."""
     if isinstance(value, str) and value in NOT_PRIMARY:
         raise FieldError(
             f"primary: metric: {value} cannot be the declared result: {NOT_PRIMARY[value]}",
@@ -58,7 +59,7 @@ class MetricPrimary(Declaration):
     the mean over tasks of the differences of mean logs. `effect`: the ratio that the campaign was planned to
     see."""
 
-    metric: Annotated[ComparedMetric, BeforeValidator(_refuse_others)]
+    metric: Annotated[ComparedMetric, BeforeValidator(refuse_others)]
     treatment: Name
     control: Name
     estimand: Literal["these_tasks"] = "these_tasks"

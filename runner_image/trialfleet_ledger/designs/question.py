@@ -11,12 +11,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from trialfleet_ledger.designs.declaration import Declaration, NamedCondition, Place
 from trialfleet_ledger.designs.looks import (
     Decision,
+    JointResult,
     MarginResult,
     StageCounts,
     StopRule,
     count_sides,
     read_margin,
 )
+from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary, refuse_others
 from trialfleet_ledger.designs.schedules import AtLooks, LookCounts, LookSchedule, verdict_of
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.plurals import plural
@@ -24,23 +26,40 @@ from trialfleet_ledger.records.base import Name
 from trialfleet_ledger.records.outcome import Outcome
 
 Question: TypeAlias = Literal["not_worse", "equivalent"]
+JOINT = "cheaper_and_not_worse"
 
 
 class QuestionPrimary(Declaration):
     """`primary: {question: not_worse, treatment: short, control: long, margin: 10}`.
 
     `not_worse`: the treatment's pass rate is at most `margin` below the control's; `equivalent`: the two are at
-    most `margin` apart, either way. Each test is one-sided, at `alpha`. `stop`: looks, at which the campaign ends
-    once it is shown, or once that has become improbable.
+    most `margin` apart, either way; `cheaper_and_not_worse`: it is not worse, and takes less of `metric` (None:
+    cost_usd), both shown. Each test is one-sided, at `alpha`. `stop`: looks, at which the campaign ends once it is
+    shown, or once that has become improbable.
     """
 
-    question: Question
+    question: Question | Literal["cheaper_and_not_worse"]
     treatment: Name
     control: Name
     margin: Annotated[float, BeforeValidator(read_margin), Field(gt=0, lt=1)]
     estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
     alpha: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
     stop: StopRule | None = None
+    metric: Annotated[ComparedMetric | None, BeforeValidator(refuse_others)] = None
+
+    @model_validator(mode="after")
+    def _joint(self) -> QuestionPrimary:
+        if self.question != JOINT and self.metric is not None:
+            raise FieldError(
+                f"primary: question: {self.question} is about pass rates, and metric: {self.metric} is not",
+                hint=f"write question: {JOINT}, or metric without question",
+            )
+        if self.question == JOINT and self.estimand != "these_tasks":
+            raise FieldError(
+                f"primary: question: {JOINT} needs estimand: these_tasks, that of its metric",
+                hint="write estimand: these_tasks",
+            )
+        return self
 
     @model_validator(mode="after")
     def _looks(self) -> QuestionPrimary:
@@ -68,7 +87,25 @@ class QuestionPrimary(Declaration):
 
     @property
     def design(self) -> str:
-        return "question"
+        return "joint" if self.question == JOINT else "question"
+
+    @property
+    def asked(self) -> Question:
+        """What is asked about pass rates."""
+        return "not_worse" if self.question == "cheaper_and_not_worse" else self.question
+
+    @property
+    def parts(self) -> tuple[QuestionPrimary, MetricPrimary]:
+        """Of `cheaper_and_not_worse`: the two that are declared together. The metric's alpha is two-sided."""
+        not_worse = self.model_copy(update={"question": "not_worse", "metric": None})
+        metric = MetricPrimary(
+            metric=self.metric or "cost_usd",
+            treatment=self.treatment,
+            control=self.control,
+            alpha=2 * self.alpha,
+            stop=self.stop,
+        )
+        return not_worse, metric
 
     @property
     def test_alpha(self) -> float:
@@ -87,6 +124,8 @@ class QuestionPrimary(Declaration):
         return None if self.stop is None else AtMarginLooks(self.stop, self.alpha)
 
     def count_stage(self, task: str, outcomes: Sequence[Outcome]) -> StageCounts:
+        if self.question == JOINT:
+            return self.parts[1].count_stage(task, outcomes)
         return count_sides(task, outcomes, self.treatment, self.control)
 
     def check_campaign(self, conditions: Sequence[NamedCondition], reps: int) -> None:
@@ -100,7 +139,8 @@ class QuestionPrimary(Declaration):
 
     def describe(self, reps: int) -> Iterator[tuple[str, str]]:
         sides = f"{self.treatment} against {self.control}"
-        asked = f"{self.question.replace('_', ' ')}, margin {100 * self.margin:g} points"
+        metric = f" ({self.metric or 'cost_usd'})" if self.question == JOINT else ""
+        asked = f"{self.question.replace('_', ' ')}{metric}, margin {100 * self.margin:g} points"
         yield "question", f"{sides}: {asked}; {self.estimand}, one-sided α {self.alpha:g}"
 
 
@@ -117,8 +157,8 @@ class AtMarginLooks(AtLooks):
 
     def describe(self, decision: Decision, looks: int) -> str:
         result = decision.result
-        assert isinstance(result, MarginResult), "this campaign's looks are at a margin"
+        assert isinstance(result, MarginResult | JointResult), "this campaign's looks are at a margin"
         after = f"look {decision.number} of {looks} after {plural(decision.blocks, 'block')}"
         if result.verdict == "futility":
-            return f"{after}: to show it at the end has become improbable ({result.chance:.1%})"
+            return f"{after}: to show it at the end has become improbable"
         return f"{after}: {'it is shown' if result.verdict == 'shown' else 'the end'}"

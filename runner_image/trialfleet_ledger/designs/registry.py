@@ -16,8 +16,8 @@ CONTRAST = "treatment"
 # A package that brings a design adds it here before a campaign file is read.
 DECLARATIONS: dict[str, type[Declaration]] = {
     CONTRAST: Primary,
+    "question": QuestionPrimary,  # before metric, which it may have
     "metric": MetricPrimary,
-    "question": QuestionPrimary,
     "trend": TrendPrimary,
 }
 

@@ -14,9 +14,10 @@ from trialfleet_analysis.analysis_plan.measures import MeasureContrast
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
 from trialfleet_designs.comparison.columns import CellCounts, Scheme
 from trialfleet_designs.comparison.correction import Corrected
+from trialfleet_designs.metric import effort
 from trialfleet_statistics.intervals import PooledInterval, pooled_random
 
-EACH = 60
+EACH = 45
 
 
 @cache
@@ -48,6 +49,8 @@ def _without_what_no_sentence_is_checked_for(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(analyse, "measured", _no_metrics)
     monkeypatch.setattr(analyse, "cost_ratios", _nothing)
     monkeypatch.setattr(analyse, "drift_checks", _nothing)
+    for paths in ("AT_LOOKS", "AT_A_FIXED_END", "UNDER_LOSS"):
+        monkeypatch.setattr(effort, paths, 1_000)
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -1,0 +1,1 @@
+"""Cheaper and not worse: a metric and a margin of pass rates, declared as one question."""

@@ -1,0 +1,110 @@
+"""The answer to "cheaper and not worse", in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, times
+from trialfleet_designs.document.thin_tasks import name_thin_tasks
+from trialfleet_designs.document.trials_taken import trials_taken
+from trialfleet_designs.joint.finding import JointFinding
+from trialfleet_designs.metric.answer import ratio_limits
+from trialfleet_designs.metric.words import WORDS
+from trialfleet_ledger.plurals import plural
+
+
+def joint_outcome(found: JointFinding) -> Outcome:
+    if found.within.p_value is None or found.metric.p_value is None:
+        return "undefined"
+    return "shown" if found.shown else "not_shown"
+
+
+def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, ...]:
+    """The decision; the metric; the pass rates; what it took. `caveat`: what the sentence must say of its p."""
+    within, metric = found.within, found.metric
+    if within.p_value is None or metric.p_value is None:
+        reason = within.reason if within.p_value is None else metric.reason
+        return (f"The declared question has no answer yet: {reason}.",)
+    clauses = [*_after_looks(found), *([caveat] if caveat else [])]
+    said = f" ({'; '.join(clauses)})" if clauses else ""
+    return (
+        f"{_decide(found)}{said}.{_beside(found)}",
+        f"{_say_metric(found)}. {_say_rates(found)}.",
+        f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
+    )
+
+
+def _decide(found: JointFinding) -> str:
+    within, metric = found.within, found.metric
+    words, tasks = WORDS[metric.metric], plural(len(within.compared.tasks), "task")
+    on = f"this {tasks}" if len(within.compared.tasks) == 1 else f"these {tasks}"
+    margin = f"at a pass rate at most {100 * within.margin:g} points below it"
+    both = f"{within.treatment} {words.less} than {within.control}, {margin}"
+    if found.shown:
+        return f"On {on}, {both}"
+    so_far = " so far" if found.ended is None and (within.goes_on or metric.goes_on) else ""
+    parts = ((f"{words.noun} is lower", found.cheaper), ("the pass rate is within the margin", within.shown))
+    alone = "".join(f"; only that {text}" for text, shown in parts if shown)
+    return f"On {on}, it was not shown{so_far} that {both}{alone}"
+
+
+def _say_metric(found: JointFinding) -> str:
+    metric = found.metric
+    shown = ratio_limits(metric.ratio)
+    interval = f"{level(metric.ratio.level)} interval {shown}" if shown else "no interval"
+    p_less, noun = one_sided_p(metric.p_value, lower=metric.direction < 0), WORDS[metric.metric].noun
+    return (
+        f"{noun.capitalize()}: {times(metric.ratio.estimate)} in a typical task ({interval}), "
+        f"{p_value(p_less, found.alpha)}{_unplanned(found)}"
+    )
+
+
+def one_sided_p(p: float | None, *, lower: bool) -> float | None:
+    """Of "takes less", from the two-sided p of both tails; `lower`: the smaller tail is this one."""
+    if p is None:
+        return None
+    return p / 2 if lower else 1 - p / 2
+
+
+def _say_rates(found: JointFinding) -> str:
+    within = found.within
+    shown = point_limits(within.interval)
+    interval = f"{level(within.interval.level)} interval {shown}" if shown else "no interval"
+    difference = "no difference" if within.interval.estimate is None else points(within.interval.estimate)
+    looks = " at declared looks" if within.planned else ""
+    return (
+        f"Pass rates: {percent(within.treatment_rate)} against {percent(within.control_rate)}, a difference of "
+        f"{difference} ({interval}), {p_value(within.p_value, found.alpha)}{_unplanned(found)}; each test "
+        f"one-sided at {level(found.alpha)}{looks}"
+    )
+
+
+def _unplanned(found: JointFinding) -> str:
+    return ", not valid under monitoring" if found.within.monitored and not found.within.planned else ""
+
+
+def _after_looks(found: JointFinding) -> Iterator[str]:
+    if found.ended == "futility":
+        yield "stopped: to show both by the end had become improbable"
+    if found.within.withdrawn and found.looks:
+        did = "decided" if found.ended else "going on"
+        yield f"{did} at look {found.looks} on data since withdrawn"
+
+
+def _beside(found: JointFinding) -> str:
+    thin = tuple(dict.fromkeys((*found.within.compared.thin, *found.metric.compared.thin)))
+    left_out = f" {name_thin_tasks(thin)}." if thin else ""
+    if found.within.robust and found.metric.robust:
+        return left_out
+    return f"{left_out} Not robust to the {plural(max(found.within.lost, found.metric.lost), 'lost first run')}."
+
+
+def _saved(found: JointFinding) -> str:
+    planned, within = found.within.planned, found.within
+    if not planned or found.ended is None or not found.looks or planned[found.looks - 1] == planned[-1]:
+        return ""
+    return (
+        f", stopped at look {found.looks} of {len(planned)}; the plan would have taken "
+        f"{plural(within.planned_trials, 'trial')}"
+    )

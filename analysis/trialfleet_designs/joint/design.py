@@ -1,0 +1,67 @@
+"""Cheaper and not worse."""
+
+from __future__ import annotations
+
+from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.extended import EXTENDED
+from trialfleet_designs.document.tables import ReportSection, ReportTable
+from trialfleet_designs.joint.answer import joint_answer, joint_outcome
+from trialfleet_designs.joint.finding import JointFinding, joint_finding, look_at_both
+from trialfleet_designs.joint.planning import JointPlan, plan_joint
+from trialfleet_designs.metric.section import metric_section, tabulate_metric
+from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
+from trialfleet_designs.question.section import question_section
+from trialfleet_ledger.designs.looks import DecisionResult
+from trialfleet_ledger.designs.question import QuestionPrimary
+from trialfleet_ledger.errors import OperatorError
+
+
+class JointDesign(Design[QuestionPrimary, JointFinding]):
+    """`primary: {question: cheaper_and_not_worse, …}`, at a fixed end or at looks."""
+
+    uses = frozenset({"equivalence", "a declared metric"})
+
+    def decide(self, declared: QuestionPrimary, seen: SeenAtLook) -> DecisionResult:
+        return look_at_both(declared, seen)
+
+    def plan_power(self, declared: QuestionPrimary, question: PowerQuestion) -> JointPlan:
+        return plan_joint(declared, question)
+
+    def refuse_combining(self, declared: QuestionPrimary) -> OperatorError:
+        return OperatorError(
+            "the campaign asks for cheaper and not worse, and no test over several such campaigns is specified",
+            hint="leave it out, and read its own report",
+        )
+
+    def find(self, declared: QuestionPrimary, observed: Observed) -> JointFinding:
+        return joint_finding(declared, observed)
+
+    def choose_tasks(self, found: JointFinding) -> ComparedTasks:
+        return found.compared
+
+    def has_ended(self, found: JointFinding) -> bool:
+        return found.ended is not None
+
+    def goes_on(self, found: JointFinding) -> bool:
+        return bool(found.within.planned) and found.ended is None
+
+    def answer(self, found: JointFinding, reported: Reported) -> tuple[str, ...]:
+        return joint_answer(found, EXTENDED if reported.extended and not found.within.planned else None)
+
+    def tell_outcome(self, found: JointFinding) -> Outcome:
+        return joint_outcome(found)
+
+    def first_table(self, found: JointFinding, reported: Reported) -> ReportTable:
+        return tabulate_metric(found.metric)
+
+    def lead_section(self, found: JointFinding, reported: Reported) -> ReportSection:
+        return question_section(found.within)
+
+    def section(self, found: JointFinding, reported: Reported) -> ReportSection:
+        return metric_section(found.metric)
+
+    def note_interim(self, found: JointFinding) -> str | None:
+        if found.ended is None:
+            return None
+        return "A declared look ended the campaign: only the declared question's tests allow for that."

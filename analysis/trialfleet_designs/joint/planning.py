@@ -1,0 +1,82 @@
+"""What "cheaper and not worse" is expected to find: of both parts, and of the two together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trialfleet_designs.document.figures import percent, points, times
+from trialfleet_designs.document.tables import number, table
+from trialfleet_designs.metric.planning import MetricPlan, plan_metric
+from trialfleet_designs.power.own_plan import OwnPlan, PlanText
+from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_designs.question.planning import QuestionPlan, plan_question
+from trialfleet_ledger.designs.question import QuestionPrimary
+
+
+@dataclass(frozen=True)
+class JointScenario:
+    """`power`: of the two together, if cost and passing do not depend on each other within a task."""
+
+    reps: int
+    trials: int
+    difference: float
+    ratio: float
+    not_worse: float
+    cheaper: float
+    power: float
+
+
+@dataclass(frozen=True)
+class JointPlan(OwnPlan):
+    """Both parts, and `scenarios` of the two together."""
+
+    within: QuestionPlan
+    metric: MetricPlan
+    scenarios: tuple[JointScenario, ...]
+
+    kind: ClassVar[str] = "joint"
+
+    def describe(self) -> PlanText:
+        rates, takes = self.within.describe(), self.metric.describe()
+        shown = table(
+            "",
+            self.scenarios,
+            number("reps", lambda one: str(one.reps)),
+            number("trials in both arms", lambda one: one.trials),
+            number("true difference", lambda one: points(one.difference)),
+            number("true ratio", lambda one: times(one.ratio)),
+            number("not worse", lambda one: percent(one.not_worse)),
+            number("cheaper", lambda one: percent(one.cheaper)),
+            number("both", lambda one: percent(one.power)),
+        )
+        return PlanText(
+            f"{rates.title} And is less {self.metric.metric} shown?",
+            shown,
+            (
+                rates.notes[-1],
+                takes.notes[-1],
+                "both: as if passing and cost did not depend on each other in a task",
+            ),
+        )
+
+
+def plan_joint(declared: QuestionPrimary, asked: PowerQuestion) -> JointPlan:
+    not_worse, metric = declared.parts
+    within, takes = plan_question(not_worse, asked), plan_metric(metric, asked)
+    scenarios = [
+        JointScenario(
+            rates.reps,
+            rates.trials,
+            passing.difference,
+            cost.ratio,
+            passing.power,
+            cost.power,
+            passing.power * cost.power,
+        )
+        for rates, costs in zip(within.rows, takes.rows, strict=True)
+        for passing in rates.scenarios
+        if passing.difference in (0.0, -declared.margin / 2)
+        for cost in costs.scenarios
+    ]
+    return JointPlan(within, takes, tuple(scenarios))
