@@ -84,7 +84,9 @@ class MetricPlan(OwnPlan):
         wanted = f"{times(self.effect)} is found {percent(self.effort.power)} of the time"
         if self.needed is None:
             return f"{wanted} with more than {MOST_REPS:,} reps a task: take more tasks"
-        return f"{wanted} with {plural(self.needed, 'rep')} a task ({2 * self.needed * self.tasks:,} trials)"
+        return (
+            f"{wanted} with {plural(self.needed, 'rep')} a task ({plural(2 * self.needed * self.tasks, 'trial')})"
+        )
 
     def _name_assumptions(self) -> str:
         origin = "as stated" if self.stated else "assumed: a pilot's report has yours; state it with --cv"

@@ -88,7 +88,7 @@ class QuestionPlan(OwnPlan):
         if self.needed is None:
             return (f"{wanted} needs more than {MOST_REPS} reps a task: take more tasks, or a larger margin",)
         trials = 2 * self.needed * self.tasks
-        return (f"{wanted} needs {plural(self.needed, 'rep')} a task ({trials:,} trials in both arms)",)
+        return (f"{wanted} needs {plural(self.needed, 'rep')} a task ({plural(trials, 'trial')} in both arms)",)
 
     def _name_assumptions(self) -> str:
         looks = f", at {plural(self.looks, 'look')}" if self.looks else ""

@@ -127,7 +127,13 @@ class MetricPrimary(Declaration):
             self.stop.check_last_look(reps)
 
     def describe(self, reps: int) -> Iterator[tuple[str, str]]:
-        yield "metric", f"{self.metric}, {self.treatment} / {self.control}, {self.estimand}, α {self.alpha:g}"
+        yield (
+            "primary metric",
+            f"{self.metric}, {self.treatment} / {self.control}, {self.estimand}, α {self.alpha:g}",
+        )
+
+    def preview(self, reps: int) -> Iterator[tuple[str, str]]:
+        yield from (("primary", text) for _, text in self.describe(reps))
 
 
 def measure_trial(metric: ComparedMetric, metrics: Metrics) -> float | None:

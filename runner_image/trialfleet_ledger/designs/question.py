@@ -141,7 +141,10 @@ class QuestionPrimary(Declaration):
         sides = f"{self.treatment} against {self.control}"
         metric = f" ({self.metric or 'cost_usd'})" if self.question == JOINT else ""
         asked = f"{self.question.replace('_', ' ')}{metric}, margin {100 * self.margin:g} points"
-        yield "question", f"{sides}: {asked}; {self.estimand}, one-sided α {self.alpha:g}"
+        yield "primary question", f"{sides}: {asked}; {self.estimand}, one-sided α {self.alpha:g}"
+
+    def preview(self, reps: int) -> Iterator[tuple[str, str]]:
+        yield from (("primary", text) for _, text in self.describe(reps))
 
 
 @dataclass(frozen=True)

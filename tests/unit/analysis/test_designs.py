@@ -21,6 +21,9 @@ DECLARED = {
     "looks": PAIR | {"stop": {"looks": 3}},
     "anytime": PAIR | {"stop": {"anytime": "mixture"}},
     "halving": PAIR | {"halve": True},
+    "question": PAIR | {"question": "not_worse", "margin": 10},
+    "metric": PAIR | {"metric": "cost_usd"},
+    "joint": PAIR | {"question": "cheaper_and_not_worse", "margin": 10},
     "trend": {"trend": ["none", "flat_llm", "intent_layer"], "doses": [0, 1, 2]},
 }
 
@@ -52,7 +55,10 @@ def test_a_plan_without_another_packages_design_says_nothing_of_it() -> None:
     assert "registered" not in ledgers.plan(("a",), ("none", "intent_layer")).model_dump(mode="json")
 
 
-@pytest.mark.parametrize(("seed", "name"), [(0, "fixed"), (2, "looks"), (3, "anytime"), (4, "trend")])
+@pytest.mark.parametrize(
+    ("seed", "name"),
+    [(0, "fixed"), (2, "looks"), (3, "anytime"), (4, "trend"), (5, "question"), (7, "joint"), (9, "metric")],
+)
 def test_the_report_names_what_was_found_under_the_design(seed: int, name: str) -> None:
     report = draw_campaign(seed, largest=2).report
     assert report.analysis.design == name
