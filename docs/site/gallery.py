@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "build" / "gallery"
 PROGRAM = (sys.executable, "-m", "trialfleet_runner.cli")
 CAMPAIGNS = ROOT / "examples/gallery"
-NAMES = ("no-effect", "effect", "losses")
 LOST_ONCE = slice(0, None, 3)  # in the order of launch, the trials whose first runner is killed
 LOST_TWICE = slice(0, None, 12)  # and the second one too
 INCOMPLETE = 3  # exit code of a campaign that gave trials up
@@ -35,13 +34,14 @@ INCOMPLETE = 3  # exit code of a campaign that gave trials up
 
 def main(campaigns: Path = CAMPAIGNS, gallery: Path = GALLERY) -> None:
     shutil.rmtree(gallery, ignore_errors=True)
-    for name in NAMES:
+    names = sorted(path.stem for path in campaigns.glob("*.yaml"))
+    for name in names:
         campaign = campaigns / f"{name}.yaml"
         _run(campaign, kills=name == "losses")
         _trialfleet("report", str(campaign), "--out", str(gallery / name))
         _trialfleet("view", str(campaign), "--bundle", str(gallery / name / "pages"))
     with tempfile.TemporaryDirectory() as home, browser(Path(home)) as window:
-        for name in NAMES:
+        for name in names:
             _take_pictures(window, gallery, name)
 
 

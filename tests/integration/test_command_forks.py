@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.costs import used_core_seconds
-from tests.support.command_forks import run_command
+from tests.support.command_forks import run_command, start_command
 
 SEEN = """
 import atexit, json, os, signal, sys
@@ -87,3 +88,22 @@ def test_its_time_is_limited(folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(subprocess.TimeoutExpired):
             run_command("60", cwd=folder, module="sleeps", timeout_s=0.3)
+
+
+def test_one_that_runs_is_heard_and_told(folder: Path) -> None:
+    """Executed, then forked."""
+    (folder / "waits.py").write_text(
+        "import sys, time\nprint('begun', flush=True)\nprint('why', file=sys.stderr, flush=True)\ntime.sleep(60)\n"
+    )
+    kinds: list[str] = []
+    for _ in range(2):
+        with start_command("x", cwd=folder, module="waits") as process:
+            kinds.append(type(process).__name__)
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline() == b"begun\n"
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == process.poll() == -signal.SIGTERM
+            assert process.stderr.read() == b"why\n"
+    assert kinds == ["Popen", "ForkedProcess"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.agent_rows import ROWS
-from tests.support.harbor import COUNTS, NEEDED, converted
+from tests.support.harbor import COUNTS, NEEDED, HarborProcess, start_harbor
 from tests.support.session_run import SessionRan, session
 from trialfleet_agents.agent_check.delivery_matrix import MODULE
 from trialfleet_agents.agent_check.scripted_answers import Answer
@@ -58,12 +58,18 @@ def ran(request: pytest.FixtureRequest) -> Iterator[SessionRan]:
 
 
 @pytest.fixture(scope="module")
-def harbors(ran: SessionRan, tmp_path_factory: pytest.TempPathFactory) -> Parsed:
+def harbor() -> Iterator[HarborProcess]:
+    with start_harbor() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def harbors(ran: SessionRan, harbor: HarborProcess, tmp_path_factory: pytest.TempPathFactory) -> Parsed:
     """Harbor's ATIF of the session's files, as our reader understands it."""
     _, converter, copied = SESSIONS[ran.row.kind]
     folder = tmp_path_factory.mktemp("harbor")
     copied(ran.scratch.home, folder)
-    return converted(converter, folder)
+    return harbor.convert(converter, folder)
 
 
 def test_both_see_the_same_steps(ran: SessionRan, harbors: Parsed) -> None:

@@ -46,22 +46,7 @@ PLACES += ["beat.before:1", "beat.before:2", "finish.before:1", "finish.before:3
 PLACES += ["intent.after:3", "launch.after:2", "launch.after:4", "outcome.before:4", "outcome.after:4"]
 
 
-# What steers a campaign from outside, each as a process of its own that writes one record.
-WRITERS = {
-    "amendment": "from trialfleet_controller.planning.amending import amend\namend(ledger, reps=3)",
-    "cancel": "ledger.directives.cancel(now=True, by='test')",
-    "look": "ledger.directives.look(planned=12, terminal=3, complete_blocks=0, by='test')",
-}
-OPEN = """
-import sys
-from pathlib import Path
-from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.store.directory import DirectoryStore
-ledger = Ledger(DirectoryStore(Path(sys.argv[1])), sys.argv[2])
-"""
-
-
-PROGRAM = "tests.support.fake_campaign"
+PROGRAM, STEERING = "tests.support.fake_campaign", "tests.support.steering"
 
 
 class Controller:
@@ -98,12 +83,10 @@ class Controller:
         return drive(self.root, PLAN, backend)
 
     def write(self, step: str, *, crash: str = "") -> tuple[int, str]:
-        """One of WRITERS."""
-        argv = [sys.executable, "-c", OPEN + WRITERS[step], str(self.root), CAMPAIGN]
-        ran = subprocess.run(
-            argv, env={**os.environ, VARIABLE: crash}, capture_output=True, text=True, timeout=100, check=False
-        )
-        return ran.returncode, ran.stderr
+        """One of `tests.support.steering`."""
+        words = (step, str(self.root), CAMPAIGN)
+        ended = run_command(*words, cwd=CHECKOUT, env={VARIABLE: crash}, module=STEERING, timeout_s=100)
+        return ended.returncode, ended.stderr
 
     def nobody_left(self) -> None:
         wait_until(lambda: not survivors(self.folder), within_s=GOING)

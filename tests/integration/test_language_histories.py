@@ -88,7 +88,7 @@ def test_every_finding_and_a_package(mined: Mined, tmp_path: Path) -> None:
     assert root.spec.anchor != "traceback", "this one's has none outside its tests, so its folder is named"
     (source,) = project.source("kept", "")
     wrong = {"kind": "command", "options": {"argv": ["/bin/sh", "-c", f"echo >> {source}"]}}
-    agents = {**ORACLE_AND_NOP, "wrong": (wrong, Verdict.FAILED)}
+    agents = {"oracle": ORACLE_AND_NOP["oracle"], "wrong": (wrong, Verdict.FAILED)}
     attempted(tmp_path, mined.file, agents, only=[root.id, nested.id])
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from tests.support.audit import audit
+from tests.support.command_forks import run_command
 from tests.support.git_repositories import Made
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
@@ -57,8 +56,7 @@ def ran(folder: Path, file: Path, verdict: Verdict | Mapping[str, Verdict], **fi
     }
     path = folder / f"{spec['campaign']}.yaml"
     path.write_text(yaml.safe_dump(spec))
-    argv = [sys.executable, "-m", "trialfleet_runner.cli", "run", str(path), "--no-ray", "--no-report"]
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    ended = run_command("run", str(path), "--no-ray", "--no-report", cwd=folder)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     store = DirectoryStore(folder / "runs")
     return audit(store, Ledger(store, spec["campaign"]).plan(), verdict=verdict)

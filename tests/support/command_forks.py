@@ -54,7 +54,25 @@ class CommandForks:
             is_first or "execution_hook" in sys.modules or _read_at_start(env) != _read_at_start(self._environment)
         )
 
-    def start(self, request: dict[str, Any], output: int, errors: int) -> ForkedCommand:
+    def start(
+        self,
+        module: str,
+        words: tuple[str, ...],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        new_session: bool,
+        output: int,
+        errors: int,
+    ) -> ForkedCommand:
+        """`output`, `errors`: descriptors."""
+        request = {
+            "module": module,
+            "words": words,
+            "cwd": str(cwd),
+            "env": dict(env),
+            "new_session": new_session,
+        }
         with self._lock:
             self._servers.rotate()
             if len(self._servers) < SERVERS:
@@ -87,6 +105,47 @@ class ForkedCommand(NamedTuple):
         return code if ended else None
 
 
+class ForkedProcess:
+    """A forked command that runs, with what tests ask of a `subprocess.Popen`. `stderr`: None where it is this
+    process's."""
+
+    def __init__(self, command: ForkedCommand, stdout: IO[bytes], stderr: IO[bytes] | None) -> None:
+        self.pid, self.stdout, self.stderr = command.pid, stdout, stderr
+        self._command = command
+        self._code: int | None = None
+
+    def __enter__(self) -> ForkedProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float = 600) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            signal.pidfd_send_signal(self._command.pidfd, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _ended(self, timeout_s: float) -> int | None:
+        if self._code is None and wait_any([self._command.pidfd], timeout_s):
+            self._code = self._command.server.reap(self.pid)
+            os.close(self._command.pidfd)
+        return self._code
+
+
 class _CommandServer:
     """The process that forks, and this end of its socket."""
 
@@ -96,8 +155,9 @@ class _CommandServer:
         self._core_seconds = 0.0
         with theirs:
             argv = [sys.executable, str(SERVER), str(theirs.fileno())]
+            null = subprocess.DEVNULL
             self._process = subprocess.Popen(
-                argv, env=env, cwd=cwd, stdout=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)
+                argv, env=env, cwd=cwd, stdin=null, stdout=null, pass_fds=(theirs.fileno(),)
             )
 
     def start(self, request: dict[str, Any], output: int, errors: int) -> ForkedCommand:
@@ -161,12 +221,52 @@ def run_command(
             check=False,
             start_new_session=new_session,
         )
-    request = {"module": module, "words": words, "cwd": str(cwd), "env": environ, "new_session": new_session}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        code = _shared.start(request, output.fileno(), errors.fileno()).wait(timeout_s)
+        descriptors = {"output": output.fileno(), "errors": errors.fileno()}
+        started = _shared.start(module, words, cwd=cwd, env=environ, new_session=new_session, **descriptors)
+        code = started.wait(timeout_s)
         if code is None:
             raise subprocess.TimeoutExpired(argv, timeout_s, _text(output), _text(errors))
         return subprocess.CompletedProcess(argv, code, _text(output), _text(errors))
+
+
+def start_command(
+    *words: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    module: str = CONSOLE,
+    pipe_errors: bool = True,
+    new_session: bool = False,
+) -> subprocess.Popen[bytes] | ForkedProcess:
+    """`python -m module words` that runs, with pipes for its outputs. `env`: all of its environment, None: this
+    process's. `pipe_errors`: else its errors are this process's."""
+    environ = os.environ if env is None else env
+    if not _shared.accepts(module, words, environ):
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *words],
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if pipe_errors else None,
+            start_new_session=new_session,
+        )
+    output, output_end = os.pipe()
+    errors, errors_end = os.pipe() if pipe_errors else (None, os.dup(2))
+    try:
+        started = _shared.start(
+            module,
+            words,
+            cwd=cwd or Path.cwd(),
+            env=environ,
+            new_session=new_session,
+            output=output_end,
+            errors=errors_end,
+        )
+    finally:
+        os.close(output_end)
+        os.close(errors_end)
+    return ForkedProcess(started, os.fdopen(output, "rb"), None if errors is None else os.fdopen(errors, "rb"))
 
 
 def _text(file: IO[bytes]) -> str:

@@ -1,7 +1,7 @@
 """A runner program that keeps the contract and does no work: `fake_runner.py BEHAVIOUR GRANTS`.
 
-It uses only the standard library, so that one run costs little. BEHAVIOUR is words joined by commas, or `@FILE`, a
-file that holds them:
+It uses only the standard library, and imports little of it: imports are most of what a run costs. BEHAVIOUR is
+words joined by commas, or `@FILE`, a file that holds them:
 `sleep=S` the agent takes S seconds, `slow=S` instead for odd seeds, of which the others wait for one to begin;
 `log=FILE` where one line per execution of the agent is appended;
 `ponder=S` take S seconds from holding its folder to claiming the attempt;
@@ -21,10 +21,7 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -108,7 +105,13 @@ class Fake:
         try:
             return self.attempt()
         finally:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            self.remove_scratch()
+
+    def remove_scratch(self) -> None:
+        """It holds a lock and nothing else."""
+        with contextlib.suppress(OSError):
+            (self.scratch / "lock").unlink()
+            self.scratch.rmdir()
 
     def lock(self) -> bool:
         """As long as the process lives. False: another holds it."""
@@ -131,13 +134,13 @@ class Fake:
             os._exit(143)
         time.sleep(float(self.words.get("linger") or 0))
         self.leave_last_words("terminated", "told to stop")
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.remove_scratch()
         os._exit(143)
 
     def attempt(self) -> int:
         self.place("begin")
         start = {
-            "host": socket.gethostname(),
+            "host": os.uname().nodename,
             "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip(),
             "pid": os.getpid(),
             "scratch": str(self.scratch),
@@ -167,6 +170,8 @@ class Fake:
         if "crash" in self.words:
             raise ZeroDivisionError
         if file := self.words.get("orphan"):
+            import subprocess
+
             Path(file).write_text(str(subprocess.Popen(["sleep", "600"]).pid), encoding="utf-8")
         if log := self.words.get("log"):
             with Path(log).open("a", encoding="utf-8") as file:

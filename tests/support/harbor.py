@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,20 +26,56 @@ CONVERTERS = {
     "opencode": ("opencode:OpenCode", "opencode.txt"),
     "mini-swe-agent": ("mini_swe_agent:MiniSweAgent", "mini-swe-agent.trajectory.json"),
 }
-# Writes trajectory.json into the folder in which the agent's files are.
+# Writes trajectory.json into each folder in which it is told that an agent's files are, and says so. Harbor's
+# imports take five to ten core seconds.
 _CONVERT = """
-import importlib, sys
+import importlib, os, sys
 from pathlib import Path
 from harbor.models.agent.context import AgentContext
-module, _, name = sys.argv[1].partition(":")
-agent = getattr(importlib.import_module("harbor.agents.installed." + module), name)(logs_dir=Path(sys.argv[2]))
-agent.populate_context_post_run(AgentContext())
+for line in sys.stdin:
+    converter, os.environ["HOME"] = line.rstrip("\\n").split("\\t")
+    module, _, name = converter.partition(":")
+    kind = getattr(importlib.import_module("harbor.agents.installed." + module), name)
+    kind(logs_dir=Path(os.environ["HOME"])).populate_context_post_run(AgentContext())
+    print("converted:", os.environ["HOME"], flush=True)
 """
 
 
-def converted(converter: str, folder: Path) -> Parsed:
-    """Harbor's ATIF of the agent's files in `folder`, as our reader understands it. `converter`: module:class."""
-    env = {"PATH": os.defpath, "HOME": str(folder), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    argv = (os.environ[PYTHON], "-c", _CONVERT, converter, str(folder))
-    subprocess.run(argv, check=True, env=env, capture_output=True, timeout=300)
-    return read_trajectory(folder / "trajectory.json", Path("/workspace"))
+class HarborProcess:
+    """A Python with Harbor's converters."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def convert(self, converter: str, folder: Path) -> Parsed:
+        """Harbor's ATIF of the agent's files in `folder`, as our reader understands it. `converter`:
+        module:class."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{converter}\t{folder}\n")
+        self._process.stdin.flush()
+        said: list[str] = []
+        for line in self._process.stdout:
+            if line == f"converted: {folder}\n":
+                return read_trajectory(folder / "trajectory.json", Path("/workspace"))
+            said.append(line)
+        raise AssertionError("".join(said))
+
+
+@contextmanager
+def start_harbor() -> Iterator[HarborProcess]:
+    """It ends with the context; a conversion that fails ends it before, with its traceback."""
+    env = {"PATH": os.defpath, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryDirectory() as home,
+        subprocess.Popen(
+            (os.environ[PYTHON], "-c", _CONVERT),
+            env={**env, "HOME": home},
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process,
+    ):
+        yield HarborProcess(process)

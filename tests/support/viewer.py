@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
@@ -14,13 +13,15 @@ from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 
+from tests.support.command_forks import ForkedProcess, start_command
+
 
 @dataclass(frozen=True)
 class Viewing:
     """`address`: with its token. `process`: of the command."""
 
     address: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes] | ForkedProcess
 
     @property
     def origin(self) -> str:
@@ -45,11 +46,10 @@ class Viewing:
 @contextmanager
 def viewing(*words: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Generator[Viewing]:
     """Ends it as Ctrl-C does, which is no failure."""
-    argv = [sys.executable, "-m", "trialfleet_runner.cli", "view", "--no-open", *words]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=cwd, env=env) as process:
+    with start_command("view", "--no-open", *words, cwd=cwd, env=env, pipe_errors=False) as process:
         assert process.stdout is not None
         try:
-            found = re.search(r"http://\S+", process.stdout.readline())
+            found = re.search(r"http://\S+", process.stdout.readline().decode())
             assert found, "the viewer did not start"
             yield Viewing(found[0], process)
             assert process.poll() is None, "the viewer ended"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.cli import load_command
 
 
 @click.command("compare")
@@ -139,9 +139,8 @@ def _written(made: dict[str, Any], path: Path, folder: Path) -> Path:
 
 def _power(path: Path) -> None:
     """Print what the campaign can detect, where the analysis is installed."""
-    for point in metadata.entry_points(group="trialfleet.commands", name="power"):
-        command = point.load()
-        assert isinstance(command, click.Command)
+    command = load_command("power")
+    if command is not None:
         command.main([str(path)], prog_name="power", standalone_mode=False)
         return
     click.echo(f"no power: install trialfleet[analysis], then `trialfleet power {path}`", err=True)

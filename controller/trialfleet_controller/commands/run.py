@@ -6,8 +6,6 @@ import contextlib
 import os
 import shlex
 import sys
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -17,6 +15,7 @@ from trialfleet_controller.commands.options import HostOptions, host_options, mi
 from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.operator_errors import operator_error
+from trialfleet_runner.cli import load_command
 
 if TYPE_CHECKING:
     from trialfleet_controller.campaigns import CampaignReference
@@ -151,11 +150,8 @@ def conclude(ending: str, campaign: tuple[str, ...], *, as_json: bool, out: str 
 
 def _report(campaign: tuple[str, ...], out: str | None) -> None:
     """Call the report command of the package that registers it."""
-    for point in metadata.entry_points(group="trialfleet.commands", name="report"):
-        if find_spec(point.module.partition(".")[0]) is None:  # an image does not contain every package
-            continue
-        command = point.load()
-        assert isinstance(command, click.Command)
+    command = load_command("report")
+    if command is not None:
         words = [*campaign, "--format", "brief", *(["--out", out] if out else [])]
         command.main(words, prog_name="report", standalone_mode=False)
         return

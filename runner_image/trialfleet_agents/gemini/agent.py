@@ -98,7 +98,8 @@ class GeminiCli:
                 hint="leave effort out, name a Gemini 3 model, or set a thinkingBudget in settings.modelConfigs",
             )
         program, node = find_program(self.kind, options.binary), _node()
-        env = {"PATH": f"{node.parent}:{os.defpath}"}
+        # Without the second, it starts a second Node that says it.
+        env = {"PATH": f"{node.parent}:{os.defpath}", "GEMINI_CLI_NO_RELAUNCH": "true"}
         version = checked_version(spec, version_of(self.kind, program, _VERSION, env))
         return model_identity(spec, version, options, _REACH, revision=REVISION)
 

@@ -75,10 +75,11 @@ def stopped(attempts: AgentAttempts, reach: Reach) -> AgentRan:
 
 
 @pytest.fixture(scope="module")
-def killed(attempts: AgentAttempts, reach: Reach) -> AgentRan:
-    """With text in the system prompt where there may be some, and with chosen settings; killed after its edit."""
-    told = Condition(inline=InlineSpec(source="nearest", channel="system"))
-    script: list[Reply] = [attempts.reads(), attempts.edits(), attempts.shell(attempts.row.killer)]
-    composed, chosen = told if reach.system else Condition(), attempts.row.chosen
-    options = {"effort": "high", "settings": chosen.settings if chosen else {}}
-    return attempts.run(script, "killed", composed=composed, options=options)
+def cut_short(attempts: AgentAttempts, reach: Reach) -> AgentRan:
+    """With text in the system prompt where there may be some, and with chosen settings. After its edit the program
+    ends before it is done: by itself where an option makes it give up on a provider that fails, else killed."""
+    row, told = attempts.row, Condition(inline=InlineSpec(source="nearest", channel="system"))
+    end: list[Reply] = [attempts.shell(row.killer)] if row.impatient is None else [Fail(529)] * 12
+    options = {"effort": "high", "settings": row.chosen.settings if row.chosen else {}, **(row.impatient or {})}
+    script: list[Reply] = [attempts.reads(), attempts.edits(), *end]
+    return attempts.run(script, "cut-short", composed=told if reach.system else Condition(), options=options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,9 +13,9 @@ from tests.integration.agents.conftest import PUSHED, SPARE
 from tests.support.agent_attempts import FIXED, HOME_BAIT, KEY, PARENT_BAIT, AgentAttempts, AgentRan
 from tests.support.agent_extensions import DESCRIPTION, TOOL
 from tests.support.agent_rows import at
-from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, converted
+from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, HarborProcess, start_harbor
 from trialfleet_agents.agent_check.scripted_answers import Answer
-from trialfleet_agents.agent_check.scripted_model import Break, Fail, Hang, Reply
+from trialfleet_agents.agent_check.scripted_model import Break, Hang, Reply
 from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Parsed
@@ -100,12 +101,12 @@ def test_the_hook_pushes_what_covers_the_file_that_is_read(repaired: AgentRan, r
     assert repaired.scored.metrics.hook_firings == 1
 
 
-def test_text_in_the_system_channel(killed: AgentRan, reach: Reach) -> None:
+def test_text_in_the_system_channel(cut_short: AgentRan, reach: Reach) -> None:
     if not reach.system:
         pytest.skip("nothing can be added to this agent's system prompt: such a condition is refused")
-    assert killed.scored.delivery.reached_model == {"inline": True}
-    assert PITFALL in killed.main[0].strings
-    assert PITFALL not in killed.left.bundle.files["prompt.txt"].decode()
+    assert cut_short.scored.delivery.reached_model == {"inline": True}
+    assert PITFALL in cut_short.main[0].strings
+    assert PITFALL not in cut_short.left.bundle.files["prompt.txt"].decode()
 
 
 def test_text_in_the_prompt(stopped: AgentRan) -> None:
@@ -149,14 +150,14 @@ def test_a_cut_answer_that_is_not_asked_for_again_is_said_with_the_verdict(attem
     assert end.metrics.provider_gave_up or end.stop is Stop.FINISHED, "it was repeated all the same"
 
 
-def test_a_provider_that_fails_for_seconds_is_said_with_the_verdict(attempts: AgentAttempts) -> None:
+def test_a_provider_that_fails_for_seconds_is_said_with_the_verdict(cut_short: AgentRan) -> None:
     """An outage takes a minute (`test_whose_fault.py`): an agent may provoke some failures and end its program."""
-    if attempts.row.impatient is None:
+    if cut_short.row.impatient is None:
         pytest.skip("no option of this agent makes it end before an outage takes a minute")
-    ran = attempts.run([attempts.reads(), *[Fail(529)] * 12], options=attempts.row.impatient)
-    assert (ran.scored.verdict, ran.scored.metrics.provider_gave_up) == (Verdict.FAILED, True)
-    assert ran.report["turns"] == 1
-    assert KEY not in ran.left.said()
+    end = cut_short.scored
+    assert (end.verdict, end.metrics.provider_gave_up) == (Verdict.PASSED, True)
+    assert cut_short.report["turns"] == 2
+    assert KEY not in cut_short.left.said()
 
 
 def test_a_hang_ends_with_its_time_and_leaves_no_process(attempts: AgentAttempts, repaired: AgentRan) -> None:
@@ -175,8 +176,10 @@ def test_a_hang_ends_with_its_time_and_leaves_no_process(attempts: AgentAttempts
     assert [text for text in (PITFALL, PUSHED, PARENT_BAIT, HOME_BAIT) if text in ran.everything] == []
 
 
-def test_a_program_that_is_killed_is_scored(killed: AgentRan) -> None:
-    end = killed.scored
+def test_a_program_that_is_killed_is_scored(cut_short: AgentRan) -> None:
+    if cut_short.row.impatient is not None:
+        pytest.skip("its attempt ends with a provider that fails")
+    end = cut_short.scored
     assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.ERROR)
 
 
@@ -199,24 +202,30 @@ def test_skill_and_server_are_offered_and_which_was_used_is_measured(
 
 
 def test_settings_and_effort_are_in_the_requests_of_their_condition_only(
-    repaired: AgentRan, killed: AgentRan
+    repaired: AgentRan, cut_short: AgentRan
 ) -> None:
     chosen = repaired.row.chosen
     assert chosen is not None
-    assert (chosen.shown(repaired.main[0]), chosen.shown(killed.main[0])) == (False, True)
+    assert (chosen.shown(repaired.main[0]), chosen.shown(cut_short.main[0])) == (False, True)
     low = "LOW" if chosen.high.isupper() else "low"
-    assert (at(repaired.main[0], *chosen.effort), at(killed.main[0], *chosen.effort)) == (low, chosen.high)
+    assert (at(repaired.main[0], *chosen.effort), at(cut_short.main[0], *chosen.effort)) == (low, chosen.high)
 
 
 @pytest.fixture(scope="module")
-def harbors(repaired: AgentRan, tmp_path_factory: pytest.TempPathFactory) -> Parsed:
+def harbor() -> Iterator[HarborProcess]:
+    with start_harbor() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def harbors(repaired: AgentRan, harbor: HarborProcess, tmp_path_factory: pytest.TempPathFactory) -> Parsed:
     """The ATIF that Harbor's converter makes of what the agent printed, as our reader understands it."""
     if repaired.row.kind not in CONVERTERS:
         pytest.skip("Harbor reads this agent's own session files: test_harbor_sessions.py")
     folder = tmp_path_factory.mktemp("harbor")
     converter, name = CONVERTERS[repaired.row.kind]
     (folder / name).write_bytes(repaired.left.bundle.files["agent/stdout.log"])
-    return converted(converter, folder)
+    return harbor.convert(converter, folder)
 
 
 @HARBOR

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from importlib.metadata import EntryPoint, EntryPoints
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -13,24 +14,23 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner import cli
 
 
-@pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["this distribution", "others"])
+def two(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """`validate` of the runner, and a command of a package that is not installed."""
     points = EntryPoints(
-        EntryPoint(name, f"{package}.commands.validate:validate", cli.GROUP)
+        EntryPoint(name, f"{package}.interrupts:Interrupts", cli.GROUP)
         for name, package in (("validate", "trialfleet_runner"), ("report", "trialfleet_of_another_image"))
     )
-
-    def entry_points(*, group: str) -> EntryPoints:
-        assert group == cli.GROUP
-        return points
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    own = SimpleNamespace(entry_points=points if request.param == "this distribution" else EntryPoints())
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: own)
+    monkeypatch.setattr(importlib.metadata, "entry_points", points.select)
 
 
 @pytest.mark.usefixtures("two")
 def test_commands_of_absent_packages_are_absent_too() -> None:
     assert cli.root.list_commands(click.Context(cli.root)) == ["validate"]
+    with pytest.raises(TypeError, match=r"entry point validate .* is not a click command"):
+        cli.load_command("validate")
     ran = CliRunner().invoke(cli.root, ["report"])
     assert ran.exit_code == 2
     assert "No such command 'report'" in ran.output
