@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -40,7 +40,7 @@ from trialfleet_tasks.mining.choose_call import choose_python_call, describe_cal
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
-from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
+from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, open_repository, read_commits
 from trialfleet_tasks.mining.issues import Issues, read_issues
 from trialfleet_tasks.mining.mine import (
     IN_A_ROW,
@@ -54,6 +54,7 @@ from trialfleet_tasks.mining.mine import (
 )
 from trialfleet_tasks.mining.missing_programs import count_missing, drop_missing_programs
 from trialfleet_tasks.mining.node_lock import NodeLocks
+from trialfleet_tasks.mining.probe import PROBE_S, choose_probed, describe_probe, probe_repository
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import refuse_foreign, task_file
@@ -168,6 +169,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     again = frozenset(map(RejectionReason, given["again"]))
     for line in describe_calls(choose_python_call(miner, open_candidates(found.chosen, state, again))):
         click.echo(f"trialfleet: {line}", err=True)
+    _probe(miner, found.chosen, state, given)
     left = given["minutes"] and max(0.0, given["minutes"] - (time.monotonic() - started) / 60)
     limits = MiningLimits(given["want"], given["jobs"], left, again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
@@ -279,6 +281,19 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
     for row, commits in count_missing(found).items():
         count = f"{plural(commits, 'commit')} in {row.language} left out"
         click.echo(f"trialfleet: {count}: {row.detail}; fix: {row.hint}", err=True)
+
+
+def _probe(miner: Miner, chosen: Sequence[CandidateCommit], state: MiningState, given: Mapping[str, Any]) -> None:
+    """Says what to expect where mining begins. It takes a quarter of `--minutes` at most."""
+    probed = choose_probed(chosen, state)
+    if probed is None:
+        return
+    limit_s = min(PROBE_S, 15 * given["minutes"]) if given["minutes"] else PROBE_S
+    count = sum(candidate.language is probed.language for candidate in chosen)
+    verdict = describe_probe(
+        probe_repository(miner, probed, limit_s), candidates=count, repeats=given["repeats"], jobs=given["jobs"]
+    )
+    click.echo(f"trialfleet: {verdict}", err=True)
 
 
 def _say_what_is_left(end: MiningEnd) -> None:

@@ -97,16 +97,20 @@ class Miner:
         tree = self._metadata(commit.parent, candidate.language)
         return tree, commit.committed, self._version(commit.sha), candidate.tests
 
-    def _examined(
-        self, candidate: CandidateCommit, say: Callable[[str], None]
-    ) -> tuple[MiningFinding, TaskSpec | None]:
+    def prepare_task(self, candidate: CandidateCommit) -> LoadedTask | MiningFinding:
+        """The task before its tests are known, or why there is none."""
         try:
             environment = self._environment(candidate)
         except OperatorError as error:
             lacking = isinstance(error, UnreadableCommit)
             reason = RejectionReason.UNREADABLE if lacking else RejectionReason.ENVIRONMENT_FAILED
-            return self._rejected(candidate, reason, error.message, hint=error.hint), None
-        task = self.make_task(candidate, environment)
+            return self._rejected(candidate, reason, error.message, hint=error.hint)
+        return self.make_task(candidate, environment)
+
+    def _examined(
+        self, candidate: CandidateCommit, say: Callable[[str], None]
+    ) -> tuple[MiningFinding, TaskSpec | None]:
+        task = self.prepare_task(candidate)
         if isinstance(task, MiningFinding):
             return task, None
         validation = self._validate(task, say, untold=lambda tests: self._untold(candidate, task, tests))
