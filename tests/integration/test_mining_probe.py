@@ -33,11 +33,14 @@ def _mine(made: Made, *options: str) -> str:
     return CliRunner().invoke(tasks, argv, catch_exceptions=False).stderr
 
 
-def test_the_rate_is_said_first_and_once(tmp_path: Path) -> None:
+def test_the_rate_is_said_first_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
     made = _repository(tmp_path / "shop", "")
-    first = next(line for line in _mine(made, "--want", "1").splitlines() if "this repository" in line)
+    said = _mine(made, "--want", "1", "--room", "0.001")
+    first = next(line for line in said.splitlines() if "this repository" in line)
     rate = rf"Python\): {COMMITS} tests ran in \d+ s, the environment took \d+ s; expect about \d tasks an hour"
     assert re.search(rate, first), first
+    assert "1 environment (0.0 GiB) removed to stay within --room 0.0" in said
     assert "this repository" not in _mine(made, "--want", "2"), "some commits are known"
 
 

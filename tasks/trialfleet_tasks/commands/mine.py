@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import shutil
 import signal
 import sys
 import time
@@ -30,6 +31,7 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.screen import Screen
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.uses import EnvironmentRoom
 from trialfleet_repository.languages import LANGUAGES, PYTHON
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
@@ -132,6 +134,14 @@ def tasks() -> None:
 @click.option(
     "--build", is_flag=True, help="Permit building packages that have no wheel: their code runs in the sandbox."
 )
+@click.option(
+    "--room",
+    "room_gib",
+    type=click.FloatRange(0, min_open=True),
+    metavar="GIB",
+    help="Environments may take so much more of the disk; beyond it, the longest unused ones are removed.  "
+    "[default: half of what is free]",
+)
 @click.option("--no-sandbox", is_flag=True, help="Run the repository's tests where no sandbox isolates them.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **given: Any) -> None:
@@ -184,7 +194,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         click.echo(printable_json({**rows, "findings": findings}))
     else:
         _print(found, state, order, miner, minutes, cutoff, limits.want)
-    _say_what_is_left(end)
+    _say_what_is_left(end, miner.room)
     if end.given_up:
         sys.stdout.flush()
         os._exit(CommandExit.INTERRUPTED if ending.begun else 0)  # what is under examination ends, too
@@ -296,8 +306,12 @@ def _probe(miner: Miner, chosen: Sequence[CandidateCommit], state: MiningState, 
     click.echo(f"trialfleet: {verdict}", err=True)
 
 
-def _say_what_is_left(end: MiningEnd) -> None:
-    """Commits whose examination was given up, and languages that were left."""
+def _say_what_is_left(end: MiningEnd, room: EnvironmentRoom | None) -> None:
+    """Commits whose examination was given up, languages that were left, and environments that were removed."""
+    if room is not None and room.removed:
+        gone = f"{plural(len(room.removed), 'environment')} ({sum(room.removed) / _GIB:.1f} GiB) removed"
+        limit = f"to stay within --room {room.limit_bytes / _GIB:.1f}"
+        click.echo(f"trialfleet: {gone} {limit}; what needs one builds it again", err=True)
     if end.given_up:
         count = plural(end.given_up, "commit")
         click.echo(f"trialfleet: the time is over; given up, to be examined by the next call: {count}", err=True)
@@ -339,7 +353,16 @@ def _mine(
         repeats=given["repeats"],
         timeout_s=given["timeout_s"],
         wider=given["wider"],
+        room=_room(cache, given["room_gib"]),
     )
+
+
+_GIB = 2**30
+
+
+def _room(cache: Cache, gib: float | None) -> EnvironmentRoom:
+    free = shutil.disk_usage(cache.environments).free
+    return EnvironmentRoom(cache, free // 2 if gib is None else int(gib * _GIB))
 
 
 def _settings(given: dict[str, Any], environments: Mapping[str, MinedEnvironments]) -> Callable[[str], str]:

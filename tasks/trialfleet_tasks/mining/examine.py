@@ -14,6 +14,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.uses import EnvironmentRoom
 from trialfleet_repository.git import GitError, git, read_blobs
 from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
@@ -57,7 +58,7 @@ class UnreadableCommit(OperatorError):
 class Miner:
     """One repository that is mined. `file`: the task file to be, which paths are relative to. `environments`: by
     the language's name. `issues`: for prompts. `logs`: where outputs go. `wider`: tests of the changed packages
-    must keep passing too. Threads may share it."""
+    must keep passing too. `room`: for environments. Threads may share it."""
 
     git_dir: Path
     url: str
@@ -72,6 +73,7 @@ class Miner:
     repeats: int
     timeout_s: float
     wider: bool = False
+    room: EnvironmentRoom | None = None
 
     @property
     def mirrors(self) -> dict[str, Path]:

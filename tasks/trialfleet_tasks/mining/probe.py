@@ -57,7 +57,7 @@ def choose_probed(chosen: Sequence[CandidateCommit], state: MiningState) -> Cand
     by_language: dict[str, list[CandidateCommit]] = {}
     for candidate in chosen:
         by_language.setdefault(candidate.language.name, []).append(candidate)
-    most = max(by_language.values(), key=len, default=[])
+    most = max(by_language.values(), key=len, default=list[CandidateCommit]())
     known = state.findings(candidate.commit.sha for candidate in most)
     if len(most) < FEWEST or any(not finding.temporary for finding in known):
         return None
