@@ -12,8 +12,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,20 +87,40 @@ class EnvironmentRoom:
     limit_bytes: int
     removed: list[int] = field(default_factory=list[int])
     _before: frozenset[str] = frozenset()
+    _begun: dict[object, float] = field(default_factory=dict[object, float])
+    _reserved: set[str] = field(default_factory=set[str])
     _sizes: dict[str, int] = field(default_factory=dict[str, int])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._before = frozenset(path.name for path in self._environments())
 
-    def keep(self, before: float) -> None:
-        """Remove environments that nobody has used since `before` (`time.monotonic`), the one first whose last use
-        is longest ago, until the others are within the limit. An environment that is in use stays."""
+    @contextmanager
+    def examination(self) -> Generator[None]:
+        """Around what uses environments; afterwards the others are within the limit. Several may run at once."""
+        mark = object()
+        self._begun[mark] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._begun[mark]
+            self.keep()
+
+    def reserve(self, name: str, more: int) -> None:
+        """Make room for what is installed next, once for each name: then it is there, and counts by itself."""
+        if name not in self._reserved:
+            self._reserved.add(name)
+            self.keep(more)
+
+    def keep(self, more: int = 0) -> None:
+        """Remove environments that nobody has used since the oldest examination began, the one first whose last
+        use is longest ago, until `more` bytes fit into the limit besides the others. What is in use stays."""
         with self._turn:
+            before = min(self._begun.copy().values(), default=time.monotonic())
             there = list(self._environments())
             grown = sum(self._size(path) for path in there if path.name not in self._before) - self._gone()
             for environment in sorted(there, key=_last_use):
-                if grown <= self.limit_bytes:
+                if grown + more <= self.limit_bytes:
                     break
                 size = self._size(environment)
                 if uses_of(environment.parent).remove_unused(environment, before):

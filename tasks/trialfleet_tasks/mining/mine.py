@@ -143,7 +143,6 @@ class _Examination:
         self.pool = ThreadPoolExecutor(jobs, thread_name_prefix="mine")
         self.running: set[Future[MiningFinding]] = set()
         self._doing: dict[str, str] = {}
-        self._begun: dict[str, float] = {}
         self._turn = threading.Lock()
 
     def begin(self, candidate: CandidateCommit) -> None:
@@ -158,7 +157,6 @@ class _Examination:
     def _examine(self, candidate: CandidateCommit) -> MiningFinding:
         commit = candidate.commit.sha
         before = self.state.finding(commit)
-        self._begun[commit] = time.monotonic()
 
         def say(step: str | None) -> None:
             with self._turn:
@@ -171,9 +169,6 @@ class _Examination:
             finding = finding.model_copy(update={"temporary": False})  # it always waits
         self.state.add(finding, task)
         say(None)
-        self._begun.pop(commit)
-        if self.miner.room is not None:  # what others use now they have asked for since they began
-            self.miner.room.keep(min(self._begun.copy().values(), default=time.monotonic()))
         return finding
 
 

@@ -62,10 +62,10 @@ def test_the_longest_unused_goes_first(cache: Cache) -> None:
     room = EnvironmentRoom(cache, int(1.5 * BYTES))
     for number, age in ((1, 5), (2, 30), (3, 1)):
         make(cache, NAMES[number], age)
-    room.keep(time.monotonic())
+    room.keep()
     assert left(cache) == [NAMES[1], NAMES[3]], "the old one makes room as well"
     assert len(room.removed) == 2
-    room.keep(time.monotonic())
+    room.keep()
     assert len(room.removed) == 2, "what is left is within the limit"
 
 
@@ -73,23 +73,29 @@ def test_nothing_that_is_used_goes(cache: Cache) -> None:
     room = EnvironmentRoom(cache, 0)
     for name in NAMES[:3]:
         make(cache, name)
-    started = time.monotonic()
-    uses_of(cache.environments).begin(NAMES[0][:32])  # an examination that goes on
-    with another_process(cache, NAMES[1]):
-        room.keep(started)
-        assert left(cache) == NAMES[:2]
-    room.keep(time.monotonic())
+    with room.examination():
+        uses_of(cache.environments).begin(NAMES[0][:32])
+        with another_process(cache, NAMES[1]):
+            room.keep()
+            assert left(cache) == NAMES[:2]
     assert left(cache) == [], "the other process has ended, and the examination as well"
 
 
 def test_within_the_limit_nothing_goes(cache: Cache) -> None:
     room = EnvironmentRoom(cache, 3 * BYTES)
     make(cache, NAMES[0])
+    room.keep(more=BYTES)
+    assert left(cache) == [NAMES[0]]
+    room.reserve("a lock", 3 * BYTES)
+    assert left(cache) == [], "for one of a known size, before it is installed"
+    make(cache, NAMES[0])
+    room.reserve("a lock", 3 * BYTES)
+    assert left(cache) == [NAMES[0]], "it is there"
     (cache.environments / NAMES[1]).mkdir()  # being built: no seal
     (cache.environments / "of-somebody").mkdir()
-    room.keep(time.monotonic())
+    room.keep()
     room.limit_bytes = 0
-    room.keep(time.monotonic())
+    room.keep()
     assert left(cache) == [NAMES[1], "of-somebody"]
 
 

@@ -63,8 +63,6 @@ def candidate(sha: str) -> CandidateCommit:
 class OneMiner:
     """Gives the same findings each time, and notes what it examined."""
 
-    room = None
-
     def __init__(self, **findings: MiningFinding) -> None:
         self.findings, self.examined = findings, list[str]()
 
