@@ -316,7 +316,8 @@ def _say_what_is_left(end: MiningEnd, room: EnvironmentRoom | None) -> None:
         count = plural(end.given_up, "commit")
         click.echo(f"trialfleet: the time is over; given up, to be examined by the next call: {count}", err=True)
     for language, finding in end.repeated.items():
-        why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {finding.hint}" if finding.hint else "")
+        remedy = yield_table.remedy_of(finding)
+        why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {remedy}" if remedy else "")
         count = plural(IN_A_ROW, "commit")
         click.echo(f"trialfleet: {count} in {language} in a row failed alike; no more began: {why}", err=True)
 

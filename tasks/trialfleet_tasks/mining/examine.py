@@ -32,7 +32,7 @@ from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.environment_failures import HINTS, is_temporary, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
-from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
+from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, hint_of, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.issues import Issues, unsuitable_text
 from trialfleet_tasks.mining.lock_size import count_download_bytes
@@ -313,7 +313,7 @@ class Miner:
         reason = reason_of(validation.problems)
         lacks = self._lacks(candidate, reason) if reason in _MAY_LACK_FILES else ()
         detail = "; ".join((*lacks, first.message))
-        finding = self._rejected(candidate, reason, detail, hint=first.hint, output=first.output)
+        finding = self._rejected(candidate, reason, detail, hint=hint_of(first, reason), output=first.output)
         return finding.model_copy(update={"environment": _environment(validation)})
 
     def _lacks(self, candidate: CandidateCommit, reason: RejectionReason) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from trialfleet_repository.results.junit import collection_failures
 from trialfleet_repository.testrun import TestRun
 from trialfleet_tasks.mining.environment_failures import HINTS, told_apart
 from trialfleet_tasks.mining.examine import Miner
-from trialfleet_tasks.mining.findings import REMEDIES, MiningFinding, RejectionReason, reason_of
+from trialfleet_tasks.mining.findings import REMEDIES, MiningFinding, RejectionReason, hint_of, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.mine import IN_A_ROW
 from trialfleet_tasks.mining.state import MiningState
@@ -131,7 +131,8 @@ class _ProbeThread(threading.Thread):
         if runs and not late and not any(case.outcome == "passed" for run in runs for case in run.cases or ()):
             problem = next(filter(None, (not_a_run(run, "fixed") for run in runs)), None)
             if problem is not None:
-                self._give_up(reason_of((problem,)), f"{problem.message}\n{problem.output}", problem.hint)
+                reason = reason_of((problem,))
+                self._give_up(reason, f"{problem.message}\n{problem.output}", hint_of(problem, reason))
                 return
         if len(runs) > 1:
             cases, collected = runs[0].cases or (), runs[0].settings.collected
