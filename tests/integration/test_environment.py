@@ -15,7 +15,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter, interpreters
 from trialfleet_ledger.task import PythonEnvironment
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.environments.environment import SEAL, build, content_digest, environment_ref, unchanged
+from trialfleet_repository.environments.environment import build, content_digest, environment_ref, unchanged
 from trialfleet_repository.environments.python_environment import (
     lay_metadata,
     project_metadata,
@@ -23,6 +23,7 @@ from trialfleet_repository.environments.python_environment import (
     python_path,
     site_packages,
 )
+from trialfleet_repository.environments.uses import SEAL
 
 THIS = ".".join(map(str, __import__("sys").version_info[:2]))
 ASK = """
@@ -138,7 +139,7 @@ def test_two_builders_make_one(tmp_path: Path, index: Index) -> None:
     assert len(set(found)) == 1
     assert unchanged(found[0])
     left = [path.name for path in found[0].parent.iterdir() if path.name.startswith(".")]
-    assert left == []
+    assert left == [".uses"]
 
 
 def test_packages_are_compiled_and_nothing_of_them_runs(tmp_path: Path, index: Index) -> None:

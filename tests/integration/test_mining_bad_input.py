@@ -18,6 +18,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_tasks.commands import mine as mine_command
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
+from trialfleet_tasks.mining import probe
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.validate import bench, room
 
@@ -72,6 +73,7 @@ def mined(made: Made, *options: str) -> dict[str, Any]:
 
 def test_hostile_commits_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "_DISK_BYTES", 200 * 2**20)
+    monkeypatch.setattr(probe, "FEWEST", 99)
     other = Made(tmp_path / "other")
     other.commit("Start", code="x = 1\n")
     made = Made(tmp_path / "shop")

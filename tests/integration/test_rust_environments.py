@@ -62,12 +62,14 @@ def test_a_crate_is_compiled_once_and_dropped_where_it_is_not_used(tmp_path: Pat
 
 
 def workspace_of_two() -> Tree:
-    """Two crates, whose dependency has a feature that one of them asks for."""
+    """Two crates, whose dependency has a feature that one of them asks for, and a profile for tests."""
     head = '[package]\nname = "{name}"\nversion = "1.0.0"\nedition = "2021"\n[dependencies]\n'
     cart = head.format(name="cart") + 'itoa = "1"\nmemchr = {version = "2", default-features = false}\n'
     shop = head.format(name="shop") + 'ryu = "1"\nmemchr = "2"\n'
     test = "#[test]\nfn one() {\n    assert_eq!(memchr::memchr(b'a', b\"ba\"), Some(1));\n}\n"
-    files = {"Cargo.toml": '[workspace]\nmembers = ["cart", "shop"]\nresolver = "2"\n'}
+    files = {
+        "Cargo.toml": '[workspace]\nmembers = ["cart", "shop"]\nresolver = "2"\n[profile.test]\nopt-level = 1\n'
+    }
     for name, manifest in (("cart", cart), ("shop", shop)):
         files |= {f"{name}/Cargo.toml": manifest, f"{name}/src/lib.rs": "", f"{name}/tests/one.rs": test}
     return {path: TreeEntry(text.encode()) for path, text in files.items()}

@@ -27,8 +27,9 @@ from trialfleet_ledger.interpreters import (
 from trialfleet_ledger.records.base import Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, ToolEnvironmentRef
 from trialfleet_ledger.removal import remove
-from trialfleet_repository.cache import Cache, built_in_place, built_once
+from trialfleet_repository.cache import Cache, built_in_place, built_once, lock_of
 from trialfleet_repository.environments import tool_environment
+from trialfleet_repository.environments.uses import SEAL, uses_of
 from trialfleet_repository.languages import language_of_kind
 from trialfleet_repository.trees import pack
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
     from trialfleet_ledger.task import PythonEnvironment
 
 FORMAT = 1  # of an environment's content: raise it if older environments must not be used
-SEAL = ".trialfleet-seal"
 RECIPE_CHARS = 32
 _NO_TREE = pack({})
 RETIRED_S = 24 * 3600.0  # no attempt takes that long
@@ -70,15 +70,26 @@ def build(ref: EnvironmentRef, source: bytes, *, cache: Cache, for_other_uid: bo
     had, or a command fails.
     """
     name, place = ref.digest[:32], _place(ref)
+    uses = uses_of(cache.environments)
+    uses.begin(name)
     for found in sorted(cache.environments.glob(f"{name}-????????")):
         usable = not _mark(found).exists() and _usable(found, for_other_uid)
         if usable and tool_environment.furnishings(found).place == place:
+            with suppress(OSError):  # when it was last used, for what removes the oldest
+                lock_of(found).touch()
             return found
     programs = _programs(ref, for_other_uid)
     final = _free_place(
         cache.environments, name, " ".join((*map(str, programs.values()), *filter(None, (place,))))
     )
-    _make(final, ref, programs, source, alone=lambda: _alone(ref, cache, for_other_uid))
+    _make(
+        final,
+        ref,
+        programs,
+        source,
+        alone=lambda: _alone(ref, cache, for_other_uid),
+        reserve=lambda seed: uses.begin(seed.name.partition("-")[0]),
+    )
     return final
 
 
@@ -112,8 +123,10 @@ def _make(
     source: bytes,
     checkouts: Sequence[Path] = (),
     alone: Callable[[], Path | None] = lambda: None,
+    reserve: Callable[[Path], None] = lambda _: None,
 ) -> None:
-    """`alone`: what to begin with where there is no environment of its repository."""
+    """`alone`: what to begin with where there is no environment of its repository. `reserve`: called with one
+    before it is read, so that nobody removes it meanwhile."""
     # Imported here: a pod's runner never builds an environment, and every attempt imports this module
     from trialfleet_repository.environments import tool_build, tool_caches
 
@@ -123,6 +136,8 @@ def _make(
     with built_in_place(final, SEAL) as fresh:
         if fresh is not None:
             with tool_caches.taking_turns(fresh, ref) as seed:
+                if seed is not None:
+                    reserve(seed)
                 seed = seed if seed and unchanged(seed) else alone()
                 tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
                 _finish(fresh)

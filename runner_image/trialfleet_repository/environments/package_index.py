@@ -137,12 +137,26 @@ class _File(BaseModel):
     filename: str
     url: str
     hashes: dict[str, str] = {}
+    size: int | None = None  # PEP 700
 
 
 class _Page(BaseModel):
     """One project, in the JSON of the simple API."""
 
     files: list[_File]
+
+
+@once
+def find_sizes(name: str) -> Mapping[str, tuple[str, int]]:
+    """SHA-256 of each file of a project -> its name and bytes, by the index's metadata. Empty where the index does
+    not say it, or cannot be read."""
+    page = urljoin(index_url().rstrip("/") + "/", canonical_name(name) + "/")
+    try:
+        body, kind, _ = _get(page, _PAGE_BYTES, where="environment.lock", accept=_ACCEPT)
+        files = _Page.model_validate_json(body).files if "json" in kind else []
+    except (OperatorError, ValueError):
+        return {}
+    return {each.hashes.get("sha256", ""): (each.filename, each.size) for each in files if each.size}
 
 
 def parse_page(body: bytes, content_type: str, base: str) -> dict[str, str]:

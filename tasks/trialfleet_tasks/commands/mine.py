@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import shutil
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -30,6 +31,7 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.screen import Screen
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.uses import EnvironmentRoom
 from trialfleet_repository.languages import LANGUAGES, PYTHON
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
@@ -40,7 +42,7 @@ from trialfleet_tasks.mining.choose_call import choose_python_call, describe_cal
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.findings import EXAMINED, RejectionReason
-from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
+from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, open_repository, read_commits
 from trialfleet_tasks.mining.issues import Issues, read_issues
 from trialfleet_tasks.mining.mine import (
     IN_A_ROW,
@@ -54,6 +56,7 @@ from trialfleet_tasks.mining.mine import (
 )
 from trialfleet_tasks.mining.missing_programs import count_missing, drop_missing_programs
 from trialfleet_tasks.mining.node_lock import NodeLocks
+from trialfleet_tasks.mining.probe import PROBE_S, choose_probed, describe_probe, probe_repository
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import refuse_foreign, task_file
@@ -131,6 +134,14 @@ def tasks() -> None:
 @click.option(
     "--build", is_flag=True, help="Permit building packages that have no wheel: their code runs in the sandbox."
 )
+@click.option(
+    "--room",
+    "room_gib",
+    type=click.FloatRange(0, min_open=True),
+    metavar="GIB",
+    help="Environments may take so much more of the disk; beyond it, the longest unused ones are removed.  "
+    "[default: half of what is free]",
+)
 @click.option("--no-sandbox", is_flag=True, help="Run the repository's tests where no sandbox isolates them.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **given: Any) -> None:
@@ -168,6 +179,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     again = frozenset(map(RejectionReason, given["again"]))
     for line in describe_calls(choose_python_call(miner, open_candidates(found.chosen, state, again))):
         click.echo(f"trialfleet: {line}", err=True)
+    _probe(miner, found.chosen, state, given)
     left = given["minutes"] and max(0.0, given["minutes"] - (time.monotonic() - started) / 60)
     limits = MiningLimits(given["want"], given["jobs"], left, again)
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
@@ -182,7 +194,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         click.echo(printable_json({**rows, "findings": findings}))
     else:
         _print(found, state, order, miner, minutes, cutoff, limits.want)
-    _say_what_is_left(end)
+    _say_what_is_left(end, miner.room)
     if end.given_up:
         sys.stdout.flush()
         os._exit(CommandExit.INTERRUPTED if ending.begun else 0)  # what is under examination ends, too
@@ -281,13 +293,31 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
         click.echo(f"trialfleet: {count}: {row.detail}; fix: {row.hint}", err=True)
 
 
-def _say_what_is_left(end: MiningEnd) -> None:
-    """Commits whose examination was given up, and languages that were left."""
+def _probe(miner: Miner, chosen: Sequence[CandidateCommit], state: MiningState, given: Mapping[str, Any]) -> None:
+    """Says what to expect where mining begins. It takes a quarter of `--minutes` at most."""
+    probed = choose_probed(chosen, state)
+    if probed is None:
+        return
+    limit_s = min(PROBE_S, 15 * given["minutes"]) if given["minutes"] else PROBE_S
+    count = sum(candidate.language is probed.language for candidate in chosen)
+    verdict = describe_probe(
+        probe_repository(miner, probed, limit_s), candidates=count, repeats=given["repeats"], jobs=given["jobs"]
+    )
+    click.echo(f"trialfleet: {verdict}", err=True)
+
+
+def _say_what_is_left(end: MiningEnd, room: EnvironmentRoom | None) -> None:
+    """Commits whose examination was given up, languages that were left, and environments that were removed."""
+    if room is not None and room.removed:
+        gone = f"{plural(len(room.removed), 'environment')} ({sum(room.removed) / _GIB:.1f} GiB) removed"
+        limit = f"to stay within --room {room.limit_bytes / _GIB:.1f}"
+        click.echo(f"trialfleet: {gone} {limit}; what needs one builds it again", err=True)
     if end.given_up:
         count = plural(end.given_up, "commit")
         click.echo(f"trialfleet: the time is over; given up, to be examined by the next call: {count}", err=True)
     for language, finding in end.repeated.items():
-        why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {finding.hint}" if finding.hint else "")
+        remedy = yield_table.remedy_of(finding)
+        why = f"{finding.outcome}: {one_line(finding.detail)}" + (f"; fix: {remedy}" if remedy else "")
         count = plural(IN_A_ROW, "commit")
         click.echo(f"trialfleet: {count} in {language} in a row failed alike; no more began: {why}", err=True)
 
@@ -324,7 +354,16 @@ def _mine(
         repeats=given["repeats"],
         timeout_s=given["timeout_s"],
         wider=given["wider"],
+        room=_room(cache, given["room_gib"]),
     )
+
+
+_GIB = 2**30
+
+
+def _room(cache: Cache, gib: float | None) -> EnvironmentRoom:
+    free = shutil.disk_usage(cache.environments).free
+    return EnvironmentRoom(cache, free // 2 if gib is None else int(gib * _GIB))
 
 
 def _settings(given: dict[str, Any], environments: Mapping[str, MinedEnvironments]) -> Callable[[str], str]:

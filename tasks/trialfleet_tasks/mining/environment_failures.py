@@ -23,7 +23,8 @@ _TEMPORARY = re.compile(
     r"|network is unreachable|operation timed out|Read timed out|Read-only file system|No space left on device"
     r"|Unknown host|UnknownHostException|Could not (?:transfer|GET|HEAD)|incomplete message"
     r"|\b(?:HTTP(?: status)?|status(?: code)?)[ :=]*(?:server error )?\(?(?:429|5\d\d)\b"
-    r"|\b(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway)|could not be resolved within \d+ s",
+    r"|\b(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway)|could not be resolved within \d+ s"
+    r"|more than --room",
     re.IGNORECASE,
 )
 _WAITED = re.compile(r"ended after (\d+) s, with (\d+) s of core time")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -12,8 +13,18 @@ from typing import Literal
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
+from trialfleet_ledger.task import (
+    AnchorPath,
+    Environment,
+    GitSource,
+    PythonEnvironment,
+    Repo,
+    Status,
+    TaskSpec,
+)
 from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.package_index import find_sizes
+from trialfleet_repository.environments.uses import EnvironmentRoom
 from trialfleet_repository.git import GitError, git, read_blobs
 from trialfleet_repository.languages import PYTHON, Language
 from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
@@ -21,9 +32,10 @@ from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.environment_failures import HINTS, is_temporary, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
-from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
+from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, hint_of, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.issues import Issues, unsuitable_text
+from trialfleet_tasks.mining.lock_size import count_download_bytes
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
 from trialfleet_tasks.mining.wider import tests_of_packages
@@ -45,6 +57,7 @@ _MAY_LACK_FILES = {
     RejectionReason.CANNOT_RUN_AT_FIX,
     RejectionReason.FAILS_AT_FIX,
 }
+_UNPACKED = 3  # times the size of wheels
 _WIDER_TRIES = 2  # of a package's tests, without those that were not stable the time before
 TELLING_CHARS = 24  # a line of the fix this long does not stand in a message by chance
 
@@ -57,7 +70,7 @@ class UnreadableCommit(OperatorError):
 class Miner:
     """One repository that is mined. `file`: the task file to be, which paths are relative to. `environments`: by
     the language's name. `issues`: for prompts. `logs`: where outputs go. `wider`: tests of the changed packages
-    must keep passing too. Threads may share it."""
+    must keep passing too. `room`: for environments. Threads may share it."""
 
     git_dir: Path
     url: str
@@ -72,6 +85,7 @@ class Miner:
     repeats: int
     timeout_s: float
     wider: bool = False
+    room: EnvironmentRoom | None = None
 
     @property
     def mirrors(self) -> dict[str, Path]:
@@ -83,7 +97,8 @@ class Miner:
         """The finding, and the task when it is kept. Only what concerns the machine as a whole raises."""
         started = time.monotonic()
         say("environment")
-        finding, spec = self._examined(candidate, say)
+        with nullcontext() if self.room is None else self.room.examination():
+            finding, spec = self._examined(candidate, say)
         return finding.model_copy(update={"seconds": round(time.monotonic() - started, 1)}), spec
 
     def _environment(self, candidate: CandidateCommit) -> Environment:
@@ -97,16 +112,35 @@ class Miner:
         tree = self._metadata(commit.parent, candidate.language)
         return tree, commit.committed, self._version(commit.sha), candidate.tests
 
-    def _examined(
-        self, candidate: CandidateCommit, say: Callable[[str], None]
-    ) -> tuple[MiningFinding, TaskSpec | None]:
+    def prepare_task(self, candidate: CandidateCommit) -> LoadedTask | MiningFinding:
+        """The task before its tests are known, or why there is none."""
         try:
             environment = self._environment(candidate)
+            self._make_room(environment)
         except OperatorError as error:
             lacking = isinstance(error, UnreadableCommit)
             reason = RejectionReason.UNREADABLE if lacking else RejectionReason.ENVIRONMENT_FAILED
-            return self._rejected(candidate, reason, error.message, hint=error.hint), None
-        task = self.make_task(candidate, environment)
+            return self._rejected(candidate, reason, error.message, hint=error.hint)
+        return self.make_task(candidate, environment)
+
+    def _make_room(self, environment: Environment) -> None:
+        """For its packages, where the index says how large they are. Raises `OperatorError` if they never fit."""
+        if self.room is None or not isinstance(environment, PythonEnvironment) or environment.lock is None:
+            return
+        lock = (self.file.parent / environment.lock).read_text()
+        fetched = count_download_bytes(lock, environment.python[0], find_sizes)
+        if fetched > self.room.limit_bytes:
+            raise OperatorError(
+                f"its packages are {fetched / 2**30:.1f} GiB to download, more than --room "
+                f"{self.room.limit_bytes / 2**30:.1f}",
+                hint="give --room more GiB, free some of the disk, or choose other commits with --paths",
+            )
+        self.room.reserve(environment.lock, _UNPACKED * fetched)
+
+    def _examined(
+        self, candidate: CandidateCommit, say: Callable[[str], None]
+    ) -> tuple[MiningFinding, TaskSpec | None]:
+        task = self.prepare_task(candidate)
         if isinstance(task, MiningFinding):
             return task, None
         validation = self._validate(task, say, untold=lambda tests: self._untold(candidate, task, tests))
@@ -279,7 +313,7 @@ class Miner:
         reason = reason_of(validation.problems)
         lacks = self._lacks(candidate, reason) if reason in _MAY_LACK_FILES else ()
         detail = "; ".join((*lacks, first.message))
-        finding = self._rejected(candidate, reason, detail, hint=first.hint, output=first.output)
+        finding = self._rejected(candidate, reason, detail, hint=hint_of(first, reason), output=first.output)
         return finding.model_copy(update={"environment": _environment(validation)})
 
     def _lacks(self, candidate: CandidateCommit, reason: RejectionReason) -> tuple[str, ...]:

@@ -158,6 +158,22 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
 }
 
 
+# Of a validation: its hints tell the author of a task which tests to choose.
+_NO_AUTHOR = frozenset(
+    {
+        *(RejectionReason.ALREADY_GREEN, RejectionReason.CANNOT_RUN_BEFORE, RejectionReason.CANNOT_RUN_AT_FIX),
+        *(RejectionReason.FAILS_AT_FIX, RejectionReason.FLAKY, RejectionReason.TOO_BIG),
+    }
+)
+
+
+def hint_of(problem: Problem, reason: RejectionReason) -> str | None:
+    """Of the problem, where it tells the owner of a mined repository what to do."""
+    if reason in _NO_AUTHOR and problem.kind is not ProblemKind.EXIT_CODE:
+        return REMEDIES.get(reason)
+    return problem.hint
+
+
 def reason_of(problems: Iterable[Problem]) -> RejectionReason:
     """The reason that a validation's first problem stands for."""
     first = next(iter(problems))

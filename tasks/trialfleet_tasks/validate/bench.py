@@ -28,7 +28,7 @@ from trialfleet_tasks.validate.runs import TaskRunner
 # Of one run of tests: more is no test of a task that many run at once.
 _MEMORY_BYTES = 8 * 2**30
 _DISK_BYTES = 8 * 2**30
-_GO_ON = "--continue-on-collection-errors"  # of pytest: what cannot be collected keeps no other from running
+GO_ON = "--continue-on-collection-errors"  # of pytest: what cannot be collected keeps no other from running
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def passing_tests(
     environment = build(planned.ref, planned.source, cache=cache, for_other_uid=sandbox.capabilities.other_uid)
     given = [path for path in tests if path in prepared.variants.pristine]
     given = list(in_package(planned.ref.kind, prepared.variants.pristine, given, planned.directory))
-    extra = (_GO_ON,) if planned.results == "pytest" else ()
+    extra = (GO_ON,) if planned.results == "pytest" else ()
     found: list[set[str]] = []
     with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (_, runner):
         for tree in trees if given else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -35,6 +36,24 @@ ALL_OF_PYTEST = (
     "--nf --cache-clear --sw --collect-only --setup-only --strict-markers --strict-config --junit-prefix=p "
     "-p no:junitxml"
 )
+
+
+HOOKS_OF_PYTEST_3 = {
+    "pytest_addoption": {"parser"},
+    "pytest_collection_finish": {"session"},
+    "pytest_configure": {"config"},
+    "pytest_load_initial_conftests": {"early_config", "parser", "args"},
+    "pytest_plugin_registered": {"plugin", "manager"},
+}
+
+
+def test_hooks_ask_for_nothing_that_old_versions_do_not_give() -> None:
+    functions = [node for node in ast.parse(PLUGIN.read_text()).body if isinstance(node, ast.FunctionDef)]
+    hooks = {
+        each.name: {arg.arg for arg in each.args.args} for each in functions if each.name.startswith("pytest")
+    }
+    assert hooks.keys() == HOOKS_OF_PYTEST_3.keys()
+    assert all(given <= HOOKS_OF_PYTEST_3[name] for name, given in hooks.items()), hooks
 
 
 def run(folder: Path, ini: str, *more: str, files: Mapping[str, str] = {}, plugin: bool = True) -> TestRun:

@@ -6,8 +6,16 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 
 from trialfleet_tasks.commands.mine import _next_commands
-from trialfleet_tasks.mining.findings import REMEDIES, MiningFinding, RejectionReason, cause_of
+from trialfleet_tasks.mining.findings import (
+    REMEDIES,
+    MiningFinding,
+    RejectionReason,
+    cause_of,
+    hint_of,
+    reason_of,
+)
 from trialfleet_tasks.mining.yield_table import find_shared_causes, remedy_of, summarise_causes
+from trialfleet_tasks.validate.record import Problem, ProblemKind
 
 
 def finding(sha: str, reason: RejectionReason, detail: str = "", hint: str | None = None) -> MiningFinding:
@@ -33,6 +41,18 @@ def test_causes_are_grouped_with_counts_and_one_remedy_each() -> None:
         "2 commits: environment_failed: a package has no wheel; fix: pass --build",
     ], "nothing helps against tests that pass already, and one commit is no group"
     assert summarise_causes([]) == []
+
+
+def test_a_hint_for_the_author_of_a_task_is_none_for_the_owner_of_a_repository() -> None:
+    """`already_green` has no remedy, so no group of it is shown, as above."""
+
+    def hint(kind: ProblemKind) -> str | None:
+        problem = Problem(kind=kind, message="", hint="choose the tests that show the bug", tree="fixed")
+        return hint_of(problem, reason_of((problem,)))
+
+    assert hint(ProblemKind.ALREADY_PASSES) is None
+    assert hint(ProblemKind.FAILS_AT_FIX) == REMEDIES[RejectionReason.FAILS_AT_FIX]
+    assert hint(ProblemKind.EXIT_CODE) == hint(ProblemKind.ENVIRONMENT) == "choose the tests that show the bug"
 
 
 _ROWS = [

@@ -1,4 +1,4 @@
-"""A plugin of pytest that scores: a stand-alone module for Python 3.8 and later, and any pytest since 6.
+"""A plugin of pytest that scores: a stand-alone module for Python 3.8 and later, and any pytest since 3.
 
 A project's own settings (`addopts`, ini values) may select tests, stop after a failure, reorder, repeat, rename or
 demand a coverage. Then not all tests of a task count, or one fails for another reason than itself. This takes such
@@ -78,6 +78,7 @@ OVER_INI = {"timeout": ("--timeout",), "reruns": ("--reruns",)}  # pytest-timeou
 STRICT = ("strict_config", "strict_markers")  # ini values since pytest 9, which the options set
 
 taken_back: list[str] = []
+parsers: list[Any] = []
 
 
 def is_spelled(words: tuple[str, ...]) -> bool:
@@ -119,11 +120,17 @@ def note(word: str) -> None:
         taken_back.append(word)
 
 
-def pytest_addoption(parser: Any, pluginmanager: Any) -> None:
+def pytest_addoption(parser: Any) -> None:
+    """Before pytest 5.4 no plugin manager is given here: `pytest_plugin_registered` comes next, and has it."""
+    parsers.append(parser)
+
+
+def pytest_plugin_registered(manager: Any) -> None:
     """What the cache's options would be, where the cache is turned off."""
-    if not pluginmanager.is_blocked("cacheprovider"):
+    if not parsers:
         return
-    for name, words in OF_THE_CACHE.items():
+    parser = parsers.pop()
+    for name, words in OF_THE_CACHE.items() if manager.is_blocked("cacheprovider") else ():
         try:
             parser.addoption(*words, action="store_true", dest=name, default=False)
         except ValueError:  # there after all

@@ -21,7 +21,7 @@ mkdir -p "$CARGO_TARGET_DIR"
 export RUSTC_WORKSPACE_WRAPPER="$HOME/dependencies-only"
 printf '#!/bin/sh\nfor word; do case $word in *.rs) exit 1;; esac; done\nexec "$@"\n' >"$RUSTC_WORKSPACE_WRAPPER"
 chmod +x "$RUSTC_WORKSPACE_WRAPPER"
-exec cargo build --tests --keep-going --message-format=json "$@" >>"$CARGO_TARGET_DIR/{BUILT}"
+exec cargo build --tests --profile test --keep-going --message-format=json "$@" >>"$CARGO_TARGET_DIR/{BUILT}"
 """
 
 
