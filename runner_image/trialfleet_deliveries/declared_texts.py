@@ -33,14 +33,13 @@ _INSTRUCTIONS = re.compile(r"\.(?:md|mdc|markdown|txt|rst)$|(?:^|/)\.\w+(?:rules
 @dataclass(frozen=True)
 class DeclaredTexts:
     """`imports`: path of a file -> its imports, each a path of the workspace and whether it is there. `scripts`:
-    paths. `settings`: the text of all files that no model reads."""
+    paths."""
 
     texts: tuple[DeclaredText, ...]
     imports: Mapping[str, tuple[tuple[str, bool], ...]] = field(
         default_factory=dict[str, tuple[tuple[str, bool], ...]]
     )
     scripts: tuple[str, ...] = ()
-    settings: str = ""
 
 
 def declare_texts(composed: Composed, condition: ConditionOrder, in_workspace: ReadFile) -> DeclaredTexts:
@@ -49,8 +48,7 @@ def declare_texts(composed: Composed, condition: ConditionOrder, in_workspace: R
     imports = dict[str, tuple[tuple[str, bool], ...]]()
     imported = dict(_imported(composed, in_workspace, imports))
     scripts = tuple(path for path, data in composed.files.items() if role_of(path, data) is FileRole.SCRIPT)
-    settings = "\n".join(one.text for one in files if one.role is FileRole.OTHER)
-    return DeclaredTexts((*_spoken(composed, condition), *files, *imported.values()), imports, scripts, settings)
+    return DeclaredTexts((*_spoken(composed, condition), *files, *imported.values()), imports, scripts)
 
 
 def _spoken(composed: Composed, condition: ConditionOrder) -> Iterator[DeclaredText]:

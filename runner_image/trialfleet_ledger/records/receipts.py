@@ -62,8 +62,8 @@ class ImportReceipt(Frozen):
 
 
 class ScriptReceipt(Frozen):
-    """A script as the agent found it, and whether it ran: a command of the model names it, or the condition's
-    settings name it and a program opened it. None: neither can be told."""
+    """A script as the agent found it, and whether it ran: a command of the model names it. It did not if nothing
+    opened it. None: a program opened it, and what for is not known, or it is not known whether one did."""
 
     present: bool
     executable: bool

@@ -23,7 +23,9 @@ from trialfleet_repository.workspace import Template
 from trialfleet_runner.attempt.prepared_inputs import Ready
 
 _LARGEST_IMPORT = 2**20
-_BEFORE_S = 86_400  # an access time so far back moves with the first access, also where it moves once a day only
+_BEFORE_NS = (
+    86_400 * 10**9
+)  # an access time so far back moves with the first access, also where it moves once a day only
 
 
 def declare_ready(ready: Ready, condition: ConditionOrder) -> DeclaredTexts:
@@ -59,7 +61,7 @@ class ScriptWatch:
         if path.is_symlink() or not path.is_file():
             return _ScriptAtStart(False, False, None)
         known = path.stat()
-        os.utime(path, (known.st_mtime - _BEFORE_S, known.st_mtime))
+        os.utime(path, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns))
         return _ScriptAtStart(True, bool(known.st_mode & 0o100), path.stat().st_atime)
 
     def opened(self) -> dict[str, bool | None]:
@@ -74,15 +76,13 @@ class ScriptWatch:
                 found[path] = now != before.accessed if self._keeps_times and before.present else None
         return found
 
-    def receipts(
-        self, opened: Mapping[str, bool | None], steps: Sequence[Step], named: str
-    ) -> dict[str, ScriptReceipt]:
-        """`opened`: as they were after the run. `named`: the settings of the condition, as one text."""
+    def receipts(self, opened: Mapping[str, bool | None], steps: Sequence[Step]) -> dict[str, ScriptReceipt]:
+        """`opened`: as they were after the run."""
         return {
             path: ScriptReceipt(
                 present=before.present,
                 executable=before.executable,
-                ran=_has_run(path, opened.get(path), steps, named) if before.present else False,
+                ran=_has_run(path, opened.get(path), steps) if before.present else False,
             )
             for path, before in self._before.items()
         }
@@ -93,7 +93,7 @@ def _keeps_access_times(workspace: Path) -> bool:
     try:
         probe.write_bytes(b"x")
         known = probe.stat()
-        os.utime(probe, (known.st_mtime - _BEFORE_S, known.st_mtime))
+        os.utime(probe, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns))
         before = probe.stat().st_atime
         probe.read_bytes()
         return probe.stat().st_atime != before
@@ -103,15 +103,12 @@ def _keeps_access_times(workspace: Path) -> bool:
         probe.unlink(missing_ok=True)
 
 
-def _has_run(path: str, opened: bool | None, steps: Sequence[Step], named: str) -> bool | None:
-    """A file that nothing opened has not run. One that was opened has, if a command of the model names it, or the
-    condition's own settings do: others may have only read it."""
-    commanded = any(step.kind == "run" and path in (step.detail or "") for step in steps)
-    if commanded:
-        return True if opened is None else opened
-    if opened and path in named:
-        return True
-    return False if opened is False else None
+def _has_run(path: str, opened: bool | None, steps: Sequence[Step]) -> bool | None:
+    """A file that nothing opened has not run. One that was opened has, if a command of the model names it: git,
+    for one, opens files only to read them."""
+    if opened is False:
+        return False
+    return True if any(step.kind == "run" and path in (step.detail or "") for step in steps) else None
 
 
 def complete_receipts(

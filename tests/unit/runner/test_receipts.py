@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,9 @@ from trialfleet_deliveries.received_texts import DeclaredText, ReceivedTexts
 from trialfleet_deliveries.text_matching import split_words
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Delivery
-from trialfleet_ledger.records.receipts import Arrival, FileRole, Receipt, TextChange
+from trialfleet_ledger.records.receipts import Arrival, FileRole, Receipt, Receipts, ScriptReceipt, TextChange
+from trialfleet_ledger.trajectory import Step
+from trialfleet_runner.attempt.delivery_receipts import ScriptWatch, claim_arrivals
 from trialfleet_runner.gateway.canary import strings
 
 RULES = "# Shop\n\nPrices are whole cents, never floats, as the first of all rules says.\n\n" + "".join(
@@ -192,3 +196,37 @@ def test_a_conditions_files_imports_and_scripts_are_declared() -> None:
     assert found.imports["CLAUDE.md"] == (("docs/rules.md", True), ("docs/gone.md", False))
     assert found.imports["docs/rules.md"] == (("/etc/passwd", False), ("docs/deep.md", True))
     assert found.scripts == (".claude/hooks/start",)
+
+
+def test_scripts_are_present_executable_and_run_or_not(tmp_path: Path) -> None:
+    """On a file system that keeps access times, as far as they tell."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    for name, mode in (("idle.sh", 0o644), ("called.sh", 0o755), ("read.sh", 0o755)):
+        (workspace / name).write_text("#!/bin/sh\necho hi\n")
+        (workspace / name).chmod(mode)
+    modified = (workspace / "idle.sh").stat().st_mtime_ns
+    watch = ScriptWatch(workspace, ["idle.sh", "called.sh", "read.sh", "gone.sh"])
+    subprocess.run([workspace / "called.sh"], check=True, stdout=subprocess.DEVNULL)
+    (workspace / "read.sh").read_text()
+    found = watch.receipts(watch.opened(), [Step(turn=1, kind="run", tool="Bash", detail="./called.sh")])
+    keeps_times = watch.opened()["idle.sh"] is False
+    assert found["idle.sh"] == ScriptReceipt(present=True, executable=False, ran=False if keeps_times else None)
+    assert found["called.sh"] == ScriptReceipt(present=True, executable=True, ran=True)
+    assert found["read.sh"] == ScriptReceipt(present=True, executable=True, ran=None)
+    assert found["gone.sh"] == ScriptReceipt(present=False, executable=False, ran=False)
+    assert (workspace / "idle.sh").stat().st_mtime_ns == modified
+    assert not (tmp_path / ".access-time").exists()
+
+
+def test_claims_are_of_the_root_and_else_of_the_file_that_arrived_best() -> None:
+    nested = [
+        Receipt(name="files:a.md", channel="files", size=10, share=0.0, arrival=Arrival.NOT_SENT),
+        Receipt(name="files:b.md", channel="files", size=10, share=1.0, arrival=Arrival.CHANGED),
+    ]
+    root = Receipt(name="files", channel="files", size=10, share=0.5, arrival=Arrival.IN_PART)
+    empty = Receipt(name="files", channel="files")
+    parts = {"files": ("files",)}
+    assert claim_arrivals(parts, Receipts(receipts=tuple(nested))) == ({"files": True}, {"files": 1.0})
+    assert claim_arrivals(parts, Receipts(receipts=(root, *nested))) == ({"files": False}, {"files": 0.5})
+    assert claim_arrivals(parts, Receipts(receipts=(empty, *nested))) == ({"files": None}, {})
