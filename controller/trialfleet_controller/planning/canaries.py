@@ -139,9 +139,10 @@ def _said(composed: Composed) -> list[str]:
 
 
 def _is_said(line: str, said: Sequence[str]) -> bool:
+    """Whether its words are; the last of a line may be cut."""
     words = _in_a_row(split_words(line))
     return any(words in text for text in said)
 
 
 def _in_a_row(words: Sequence[str]) -> str:
-    return f" {' '.join(words)} "
+    return f" {' '.join(words)}"
