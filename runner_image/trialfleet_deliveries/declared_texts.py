@@ -44,14 +44,14 @@ class DeclaredTexts:
 
 def declare_texts(composed: Composed, condition: ConditionOrder, in_workspace: ReadFile) -> DeclaredTexts:
     """`in_workspace`: the bytes of a file of the workspace; None: it has no such file."""
-    files = [_of_file(composed, condition, path) for path in sorted(composed.files)]
+    files = [_declare_file(composed, condition, path) for path in sorted(composed.files)]
     imports = dict[str, tuple[tuple[str, bool], ...]]()
-    imported = dict(_imported(composed, in_workspace, imports))
+    imported = dict(_follow_imports(composed, in_workspace, imports))
     scripts = tuple(path for path, data in composed.files.items() if role_of(path, data) is FileRole.SCRIPT)
-    return DeclaredTexts((*_spoken(composed, condition), *files, *imported.values()), imports, scripts)
+    return DeclaredTexts((*_declare_spoken(composed, condition), *files, *imported.values()), imports, scripts)
 
 
-def _spoken(composed: Composed, condition: ConditionOrder) -> Iterator[DeclaredText]:
+def _declare_spoken(composed: Composed, condition: ConditionOrder) -> Iterator[DeclaredText]:
     yield DeclaredText("prompt", composed.prompt, "prompt", in_prompt=True)
     if composed.inline:
         yield DeclaredText("inline", composed.inline, "inline", in_prompt=True)
@@ -68,7 +68,7 @@ def _spoken(composed: Composed, condition: ConditionOrder) -> Iterator[DeclaredT
         yield DeclaredText(name, text, "mcp")
 
 
-def _of_file(composed: Composed, condition: ConditionOrder, path: str) -> DeclaredText:
+def _declare_file(composed: Composed, condition: ConditionOrder, path: str) -> DeclaredText:
     data = composed.files[path]
     text, role = read_text(data), role_of(path, data)
     is_root = path == composed.root
@@ -125,7 +125,7 @@ def describe_file(text: str) -> str:
     return " ".join(words[1:] if words and words[0] in (">", "|", ">-", "|-") else words).strip("\"'")
 
 
-def _imported(
+def _follow_imports(
     composed: Composed, in_workspace: ReadFile, imports: dict[str, tuple[tuple[str, bool], ...]]
 ) -> Iterator[tuple[str, DeclaredText]]:
     """The texts of the workspace that the condition's files import; fills `imports`."""

@@ -57,7 +57,7 @@ class _Received:
 
 @dataclass
 class ReceivedTexts:
-    """`read` a request when it leaves, and `confirm` that reading when the model answers. Thread-safe."""
+    """`read_request` when one leaves, and `confirm_request` that reading when the model answers. Thread-safe."""
 
     declared: Sequence[DeclaredText] = ()
     requests: int = 0
@@ -79,19 +79,19 @@ class ReceivedTexts:
         self._index = TextIndex(texts)
         self._matches = {}
 
-    def declare(self, more: Iterable[DeclaredText]) -> None:
+    def declare_more(self, more: Iterable[DeclaredText]) -> None:
         """Texts that were not known at first; one of a name that is known takes the other's place."""
         with self._lock:
             known = {one.name: one for one in self.declared}
             added = {one.name: one for one in more}
             for name, one in added.items():
                 if name in known and known[name].text != one.text:
-                    for part in (name, _listing(name)):
+                    for part in (name, _name_listing(name)):
                         self._received.pop(part, None)
             self.declared = tuple((known | added).values())
             self._index_texts()
 
-    def read(self, strings: Iterable[str]) -> RequestReading:
+    def read_request(self, strings: Iterable[str]) -> RequestReading:
         """What a request with these strings carries."""
         with self._lock:
             found = [matches for text in strings if (matches := self._matches_in(text))]
@@ -104,13 +104,14 @@ class ReceivedTexts:
         known = self._matches.get(key)
         if known is not None:
             return known
-        if self._searched + len(text) > MOST_SEARCHED:
-            self.unread += len(text)
-            return ()
-        self._searched += len(text)
         if len(self._matches) >= _REMEMBERED:
             self._matches.clear()
-        self._matches[key] = found = tuple(self._not_quoted(self._index.find(text)))
+        if self._searched + len(text) > MOST_SEARCHED:
+            self.unread += len(text)
+            self._matches[key] = ()
+            return ()
+        self._searched += len(text)
+        self._matches[key] = found = tuple(self._not_quoted(self._index.find_texts(text)))
         return found
 
     def _not_quoted(self, matches: Sequence[TextMatch]) -> Iterable[TextMatch]:
@@ -123,7 +124,7 @@ class ReceivedTexts:
     def _quotes(self, prompt: TextMatch, other: TextMatch) -> bool:
         """Whether `other` is a part of the prompt there: of all of it, or of more than `other` itself."""
         around = prompt.end - prompt.first - (other.end - other.first)
-        is_whole = prompt.mask == self._index.texts[prompt.text].required
+        is_whole = not self._index.texts[prompt.text].required & ~prompt.mask
         return (
             prompt.first <= other.first and other.end <= prompt.end and (is_whole or around >= _MORE_THAN_CHANCE)
         )
@@ -131,7 +132,7 @@ class ReceivedTexts:
     def _is_prompt(self, match: TextMatch) -> bool:
         return self.declared[match.text // 2].in_prompt
 
-    def confirm(self, reading: RequestReading) -> None:
+    def confirm_request(self, reading: RequestReading) -> None:
         """The model has read that request."""
         with self._lock:
             self.requests += 1
@@ -151,9 +152,9 @@ class ReceivedTexts:
 
     def _part(self, number: int) -> str:
         name = self.declared[number // 2].name
-        return _listing(name) if number % 2 else name
+        return _name_listing(name) if number % 2 else name
 
-    def receipts(self) -> tuple[Receipt, ...]:
+    def make_receipts(self) -> tuple[Receipt, ...]:
         """One of each declared text, in their order."""
         with self._lock:
             return tuple(self._receipt(n, one) for n, one in enumerate(self.declared))
@@ -161,14 +162,14 @@ class ReceivedTexts:
     def _receipt(self, number: int, one: DeclaredText) -> Receipt:
         words, listing = self._index.texts[2 * number], self._index.texts[2 * number + 1]
         received = self._received.get(one.name, _Received())
-        listed = self._received.get(_listing(one.name), _Received())
+        listed = self._received.get(_name_listing(one.name), _Received())
         plain = Receipt(name=one.name, channel=one.channel, path=one.path, role=one.role, size=one.size)
         is_opened_on_demand = one.role in (FileRole.SKILL, FileRole.SUBAGENT, FileRole.COMMAND)
         if self.requests == 0 or not words.words:
             return plain
         seen = (received.mask & words.required).bit_count()
         share = seen / words.required.bit_count()
-        arrival, changes = _arrival(words, received, one.text)
+        arrival, changes = _judge_arrival(words, received, one.text)
         if self.unread and not arrival.is_complete:
             return plain
         ranges = words.byte_ranges(received.mask, _RANGES) if arrival is Arrival.IN_PART else ()
@@ -186,11 +187,11 @@ class ReceivedTexts:
         )
 
 
-def _listing(name: str) -> str:
+def _name_listing(name: str) -> str:
     return f"{name}\0listing"
 
 
-def _arrival(words: DeclaredWords, received: _Received, text: str) -> tuple[Arrival, tuple[TextChange, ...]]:
+def _judge_arrival(words: DeclaredWords, received: _Received, text: str) -> tuple[Arrival, tuple[TextChange, ...]]:
     """Of `text`, and what of it was stripped."""
     missing = words.required & ~received.mask
     if received.mask & words.required == 0:

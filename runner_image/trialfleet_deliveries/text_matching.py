@@ -116,7 +116,7 @@ class DeclaredWords:
         return whole or mask_of(0, len(self.words))
 
     @property
-    def kept(self) -> list[str]:
+    def required_words(self) -> list[str]:
         """The words that no agent strips."""
         return [word for first, end in self.pieces for word in self.words[first:end]]
 
@@ -170,7 +170,7 @@ class TextIndex:
         self._grams = {size: frozenset(table) for size, table in self._seeds.items()}
         self.shortest = min((len("".join(gram)) for table in self._seeds.values() for gram in table), default=0)
 
-    def find(self, text: str) -> tuple[TextMatch, ...]:
+    def find_texts(self, text: str) -> tuple[TextMatch, ...]:
         """Every declared text that `text` has a recognisable part of."""
         if not self._seeds or len(text) < self.shortest:
             return ()
@@ -189,7 +189,7 @@ class TextIndex:
                 if at < ends[number]:
                     continue
                 mask, first, end = max(
-                    (self._aligned(number, words, at, q, ends[number]) for q in candidates),
+                    (self._align(number, words, at, q, ends[number]) for q in candidates),
                     key=lambda found: found[0].bit_count(),
                 )
                 ends[number] = end
@@ -208,7 +208,7 @@ class TextIndex:
     def _least(self, number: int) -> int:
         return min(_LEAST, self.texts[number].required.bit_count())
 
-    def _aligned(self, number: int, words: list[str], p: int, q: int, floor: int) -> tuple[int, int, int]:
+    def _align(self, number: int, words: list[str], p: int, q: int, floor: int) -> tuple[int, int, int]:
         """The mask of the words of the text that are found around word `p` of `words`, which is word `q` of it;
         and where. Nothing before `floor` belongs to it."""
         mine, skips = self.texts[number].words, self._before[number]

@@ -47,9 +47,9 @@ def _trial(seed: int) -> tuple[float, int, int]:
         data = json.dumps({"system": system, "tools": tools, "messages": messages})
         body, size = json.loads(data), size + len(data)
         began = _core_s()
-        account.confirm(account.read(strings(body)))
+        account.confirm_request(account.read_request(strings(body)))
         spent += _core_s() - began
-    whole = sum(one.arrival is Arrival.WHOLE for one in account.receipts())
+    whole = sum(one.arrival is Arrival.WHOLE for one in account.make_receipts())
     return spent, size, whole
 
 

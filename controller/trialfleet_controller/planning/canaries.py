@@ -135,7 +135,7 @@ def _said(composed: Composed) -> list[str]:
     rule = composed.rule.text if composed.rule else ""
     texts = [composed.prompt, composed.system or "", rule, *files, *composed.hook_nodes.values()]
     each = [DeclaredWords(text) for text in texts if text]
-    return [_in_a_row(words) for text in each for words in (text.words, text.kept)]
+    return [_in_a_row(words) for text in each for words in (text.words, text.required_words)]
 
 
 def _is_said(line: str, said: Sequence[str]) -> bool:

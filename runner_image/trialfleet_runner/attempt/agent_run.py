@@ -141,7 +141,7 @@ def run_agent(
                 begun(True)
             else:
                 ended = run(job)
-    opened = scripts.opened()
+    opened = scripts.list_opened()
     if gateway is not None and ended is not None and ended.cause == "itself":
         gateway.ask_again(stop)
     report = write_report(gateway, place)
@@ -152,7 +152,7 @@ def run_agent(
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
     cautions = tuple(one for one in (caution, _foreign_models(report)) if one is not None)
-    states = scripts.receipts(opened, parsed.steps)
+    states = scripts.describe_scripts(opened, parsed.steps)
     receipts = None if gateway is None else complete_receipts(gateway.receipts(), declared, states)
     return AgentRun(identity, parsed, ended, report, why, composed, before, tools, cautions, receipts)
 

@@ -30,10 +30,10 @@ _BEFORE_NS = (
 
 def declare_ready(ready: Ready, condition: ConditionOrder) -> DeclaredTexts:
     """The texts of a condition in the workspace that its agent gets."""
-    return declare_texts(ready.composed, condition, lambda path: _file_of(ready.given, path))
+    return declare_texts(ready.composed, condition, lambda path: _read_workspace_file(ready.given, path))
 
 
-def _file_of(template: Template, path: str) -> bytes | None:
+def _read_workspace_file(template: Template, path: str) -> bytes | None:
     file = regular_file(template.tree / path) if path in template.manifest else None
     if file is None:
         return None
@@ -54,17 +54,17 @@ class ScriptWatch:
 
     def __init__(self, workspace: Path, scripts: Sequence[str]) -> None:
         self._workspace = workspace
-        self._before = {path: self._at_start(workspace / path) for path in scripts}
+        self._before = {path: self._prepare_script(workspace / path) for path in scripts}
         self._keeps_times = bool(scripts) and _keeps_access_times(workspace)
 
-    def _at_start(self, path: Path) -> _ScriptAtStart:
+    def _prepare_script(self, path: Path) -> _ScriptAtStart:
         if path.is_symlink() or not path.is_file():
             return _ScriptAtStart(False, False, None)
         known = path.stat()
         os.utime(path, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns))
         return _ScriptAtStart(True, bool(known.st_mode & 0o100), path.stat().st_atime)
 
-    def opened(self) -> dict[str, bool | None]:
+    def list_opened(self) -> dict[str, bool | None]:
         """Of each script, before anything of ours reads the workspace. None: it cannot be told."""
         found = dict[str, bool | None]()
         for path, before in self._before.items():
@@ -76,7 +76,9 @@ class ScriptWatch:
                 found[path] = now != before.accessed if self._keeps_times and before.present else None
         return found
 
-    def receipts(self, opened: Mapping[str, bool | None], steps: Sequence[Step]) -> dict[str, ScriptReceipt]:
+    def describe_scripts(
+        self, opened: Mapping[str, bool | None], steps: Sequence[Step]
+    ) -> dict[str, ScriptReceipt]:
         """`opened`: as they were after the run."""
         return {
             path: ScriptReceipt(
@@ -116,11 +118,11 @@ def complete_receipts(
 ) -> Receipts:
     """With the state of scripts, and with what became of imports."""
     arrivals = {one.path: one.arrival for one in seen.receipts if one.path is not None}
-    found = tuple(_completed(one, declared, scripts or {}, arrivals) for one in seen.receipts)
+    found = tuple(_complete(one, declared, scripts or {}, arrivals) for one in seen.receipts)
     return seen.model_copy(update={"receipts": found})
 
 
-def _completed(
+def _complete(
     receipt: Receipt,
     declared: DeclaredTexts,
     scripts: Mapping[str, ScriptReceipt],

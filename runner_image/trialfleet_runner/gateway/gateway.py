@@ -100,12 +100,12 @@ class Gateway:
 
     def expect(self, declared: Iterable[DeclaredText]) -> None:
         """Texts that were not known when it was opened, as `Canaries.declared`."""
-        self._shared.received.declare(declared)
+        self._shared.received.declare_more(declared)
 
     def receipts(self) -> Receipts:
         """What the model has received of the declared texts so far."""
         received = self._shared.received
-        return Receipts(requests=received.requests, unread=received.unread, receipts=received.receipts())
+        return Receipts(requests=received.requests, unread=received.unread, receipts=received.make_receipts())
 
     def begin_run(self) -> None:
         """Another run of the agent's program follows, which may offer its model other tools."""

@@ -61,7 +61,7 @@ class ProxiedRequest:
 
     def run(self) -> None:
         self.of.tally.sent(self.started, look(self.call.body, self.of.canaries))
-        self.reading = self.of.received.read(strings(self.call.body))
+        self.reading = self.of.received.read_request(strings(self.call.body))
         upstream = self.of.line.upstream
         streamed = self.call.dialect.streamed(self.call.body)
         idle_s = upstream.idle_timeout_s if streamed else upstream.whole_timeout_s
@@ -100,7 +100,7 @@ class ProxiedRequest:
         if not 200 <= response.status < 300:
             self._error(response)
             return
-        self.of.received.confirm(self.reading)
+        self.of.received.confirm_request(self.reading)
         assembler = self.call.dialect.stream(response.headers.get_content_type())
         if assembler is not None:
             self._stream(response, assembler)

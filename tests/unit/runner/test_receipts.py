@@ -32,8 +32,8 @@ BODY = "# Shop\n\nPrices are whole cents, and sums have no rounding at all.\n\n-
 def received(text: str, *requests: object, **declared: object) -> Receipt:
     account = ReceivedTexts([DeclaredText("files", text, "files", **declared)])  # type: ignore[arg-type]
     for request in requests:
-        account.confirm(account.read(strings({"messages": [request]})))
-    return account.receipts()[0]
+        account.confirm_request(account.read_request(strings({"messages": [request]})))
+    return account.make_receipts()[0]
 
 
 # Without what either stands for something else in JSON or HTML, or makes a line number of a number
@@ -100,10 +100,10 @@ def test_a_text_of_nothing_but_a_comment_has_not_arrived_when_it_is_stripped() -
 
 def test_what_nobody_answered_and_what_has_no_words_is_unknown() -> None:
     account = ReceivedTexts([DeclaredText("files", BODY, "files"), DeclaredText("b", "---\n", "files")])
-    reading = account.read([BODY])
-    assert {one.arrival for one in account.receipts()} == {None}
-    account.confirm(reading)
-    assert [one.arrival for one in account.receipts()] == [Arrival.WHOLE, None]
+    reading = account.read_request([BODY])
+    assert {one.arrival for one in account.make_receipts()} == {None}
+    account.confirm_request(reading)
+    assert [one.arrival for one in account.make_receipts()] == [Arrival.WHOLE, None]
 
 
 def test_a_prompt_that_quotes_a_file_does_not_prove_the_file() -> None:
@@ -112,28 +112,28 @@ def test_a_prompt_that_quotes_a_file_does_not_prove_the_file() -> None:
         DeclaredText("files", BODY),
     ]
     account = ReceivedTexts(texts)
-    account.confirm(account.read([f"{texts[0].text}\n", "other"]))
-    assert [one.arrival for one in account.receipts()] == [Arrival.WHOLE, Arrival.NOT_SENT]
-    account.confirm(account.read([f"{texts[0].text}\n", f"Contents of CLAUDE.md: {BODY}"]))
-    assert account.receipts()[1].arrival is Arrival.WHOLE
+    account.confirm_request(account.read_request([f"{texts[0].text}\n", "other"]))
+    assert [one.arrival for one in account.make_receipts()] == [Arrival.WHOLE, Arrival.NOT_SENT]
+    account.confirm_request(account.read_request([f"{texts[0].text}\n", f"Contents of CLAUDE.md: {BODY}"]))
+    assert account.make_receipts()[1].arrival is Arrival.WHOLE
 
 
 def test_copies_in_one_request_are_counted_and_repetitions_of_requests_are_not() -> None:
     account = ReceivedTexts([DeclaredText("files", RULES)])
     for strings_of_a_request in ([RULES], [RULES, "a"], [f"{RULES}\n{RULES}"], [RULES, f"b {RULES}"]):
-        account.confirm(account.read(strings_of_a_request))
+        account.confirm_request(account.read_request(strings_of_a_request))
         expected = 1 if account.requests < 3 else 2
-        assert account.receipts()[0].copies == expected
-    assert account.receipts()[0].first_request == 1
+        assert account.make_receipts()[0].copies == expected
+    assert account.make_receipts()[0].first_request == 1
 
 
 def test_texts_that_become_known_later_are_found_in_what_is_sent_again() -> None:
     account = ReceivedTexts([DeclaredText("files", BODY)])
-    account.confirm(account.read([BODY, RULES]))
-    account.declare([DeclaredText("inline", RULES)])
-    assert [one.arrival for one in account.receipts()] == [Arrival.WHOLE, Arrival.NOT_SENT]
-    account.confirm(account.read([BODY, RULES]))
-    assert [one.arrival for one in account.receipts()] == [Arrival.WHOLE, Arrival.WHOLE]
+    account.confirm_request(account.read_request([BODY, RULES]))
+    account.declare_more([DeclaredText("inline", RULES)])
+    assert [one.arrival for one in account.make_receipts()] == [Arrival.WHOLE, Arrival.NOT_SENT]
+    account.confirm_request(account.read_request([BODY, RULES]))
+    assert [one.arrival for one in account.make_receipts()] == [Arrival.WHOLE, Arrival.WHOLE]
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=400), max_size=6))
@@ -164,9 +164,9 @@ def test_hostile_and_huge_content_takes_no_time(text: str, body: str) -> None:
 def test_more_than_can_be_searched_leaves_the_rest_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trialfleet_deliveries.received_texts.MOST_SEARCHED", 1000)
     account = ReceivedTexts([DeclaredText("a", BODY), DeclaredText("b", RULES[:900])])
-    account.confirm(account.read([BODY, RULES]))
+    account.confirm_request(account.read_request([BODY, RULES]))
     assert account.unread == len(RULES)
-    assert [one.arrival for one in account.receipts()] == [Arrival.WHOLE, None]
+    assert [one.arrival for one in account.make_receipts()] == [Arrival.WHOLE, None]
 
 
 SKILL = "---\nname: sql\ndescription: How to write queries here.\n---\n# SQL\n\nNever join more than two tables.\n"
@@ -209,8 +209,10 @@ def test_scripts_are_present_executable_and_run_or_not(tmp_path: Path) -> None:
     watch = ScriptWatch(workspace, ["idle.sh", "called.sh", "read.sh", "gone.sh"])
     subprocess.run([workspace / "called.sh"], check=True, stdout=subprocess.DEVNULL)
     (workspace / "read.sh").read_text()
-    found = watch.receipts(watch.opened(), [Step(turn=1, kind="run", tool="Bash", detail="./called.sh")])
-    keeps_times = watch.opened()["idle.sh"] is False
+    found = watch.describe_scripts(
+        watch.list_opened(), [Step(turn=1, kind="run", tool="Bash", detail="./called.sh")]
+    )
+    keeps_times = watch.list_opened()["idle.sh"] is False
     assert found["idle.sh"] == ScriptReceipt(present=True, executable=False, ran=False if keeps_times else None)
     assert found["called.sh"] == ScriptReceipt(present=True, executable=True, ran=True)
     assert found["read.sh"] == ScriptReceipt(present=True, executable=True, ran=None)

@@ -19,7 +19,7 @@ _WORDS = {
 }
 
 
-def receipts_table(found: Receipts | None) -> list[Element]:
+def render_receipts(found: Receipts | None) -> list[Element]:
     """One row per file or text, in the order of the record."""
     if found is None:
         return [
@@ -34,7 +34,7 @@ def receipts_table(found: Receipts | None) -> list[Element]:
             h("th", visible(one.path or one.name), scope="row"),
             h("td", f"{one.size:,}"),
             h("td", describe_arrival(one), class_="text"),
-            h("td", visible("; ".join(_further(one))) or NOTHING, class_="text long"),
+            h("td", visible("; ".join(_describe_rest(one))) or NOTHING, class_="text long"),
         )
         for one in found.receipts
     ]
@@ -60,7 +60,7 @@ def describe_arrival(one: Receipt) -> str:
     return words
 
 
-def _further(one: Receipt) -> Iterator[str]:
+def _describe_rest(one: Receipt) -> Iterator[str]:
     if one.copies > 1:
         yield f"{one.copies} copies in one request"
     if one.listed is not None:
