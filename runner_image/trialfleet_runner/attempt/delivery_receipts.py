@@ -4,6 +4,7 @@ disk."""
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ class ScriptWatch:
         if path.is_symlink() or not path.is_file():
             return _ScriptAtStart(False, False, None)
         known = path.stat()
-        os.utime(path, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns))
+        os.utime(path, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns), follow_symlinks=False)
         return _ScriptAtStart(True, bool(known.st_mode & 0o100), path.stat().st_atime)
 
     def list_opened(self) -> dict[str, bool | None]:
@@ -91,18 +92,18 @@ class ScriptWatch:
 
 
 def _keeps_access_times(workspace: Path) -> bool:
-    probe = workspace.parent / ".access-time"
     try:
-        probe.write_bytes(b"x")
-        known = probe.stat()
-        os.utime(probe, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns))
-        before = probe.stat().st_atime
-        probe.read_bytes()
-        return probe.stat().st_atime != before
+        with tempfile.NamedTemporaryFile(dir=workspace.parent) as file:
+            file.write(b"x")
+            file.flush()
+            probe = Path(file.name)
+            known = probe.stat()
+            os.utime(probe, ns=(known.st_mtime_ns - _BEFORE_NS, known.st_mtime_ns))
+            before = probe.stat().st_atime
+            probe.read_bytes()
+            return probe.stat().st_atime != before
     except OSError:
         return False
-    finally:
-        probe.unlink(missing_ok=True)
 
 
 def _has_run(path: str, opened: bool | None, steps: Sequence[Step]) -> bool | None:
