@@ -123,9 +123,7 @@ def run_agent(
         if preflight_run.wanted(grants):
             before = _look(agent, setup, place, grants, ready, gateway, run)
             composed = _told(ready.composed, grants, before, place)
-            declared = declare_ready(replace(ready, composed=composed), grants.condition)
-            if gateway is not None:
-                gateway.expect(declared.texts)
+            declared = _expect_told(gateway, replace(ready, composed=composed), grants)
             setup = replace(
                 setup,
                 spec=preflight_run.rest(grants.agent, before),
@@ -210,6 +208,14 @@ def _told(composed: Composed, grants: Grants, before: PreflightRun, place: Mount
     composed = with_text(composed, grants.condition, text, files)
     write_rule(composed, place.scratch)
     return composed
+
+
+def _expect_told(gateway: Gateway | None, ready: Ready, grants: Grants) -> DeclaredTexts:
+    """The texts of the condition with what the pre-flight found, which the gateway then looks for."""
+    declared = declare_ready(ready, grants.condition)
+    if gateway is not None:
+        gateway.expect(declared.texts)
+    return declared
 
 
 def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) -> Stop:
