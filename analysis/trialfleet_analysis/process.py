@@ -106,10 +106,11 @@ class BlockResult:
 
 @dataclass(frozen=True)
 class Channel:
-    """One delivery of a condition, and whether the canary saw it reach the model.
+    """One delivery of a condition, and whether all of it reached the model.
 
     `silent`: nothing was pushed there, since the agent touched nothing that the hook or the rule is about.
     `unknown`: agents without a model, or claims that could not be made. The four add up to the measured trials.
+    `in_part`: those of `not_reached` in which some of it reached the model; `share`: of its words, their mean.
     """
 
     condition: str
@@ -119,6 +120,8 @@ class Channel:
     not_reached: int
     silent: int
     unknown: int
+    in_part: int = 0
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -282,7 +285,10 @@ def _channel(condition: str, channel: ClaimedChannel, mine: pa.Table, *, declare
         silent = (numbers(mine, channel.firings) == 0) & ~reached & ~missed
     seen, unseen, pushed_nothing = (int(each.sum()) for each in (reached, missed, silent))
     unknown = mine.num_rows - seen - unseen - pushed_nothing
-    return Channel(condition, channel.name, declared, seen, unseen, pushed_nothing, unknown)
+    shares = numbers(mine, f"sent_{channel.name}")
+    parts = shares[missed & (shares > 0)]
+    share = float(parts.mean()) if parts.size else None
+    return Channel(condition, channel.name, declared, seen, unseen, pushed_nothing, unknown, parts.size, share)
 
 
 def inline_texts(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[InlineText, ...]:

@@ -16,7 +16,7 @@ class ContextFiles(DeliveryKind):
     """Files of the workspace."""
 
     key = "files"
-    channels = (ClaimedChannel("files", "Files", "whether the files were seen to reach the model"),)
+    channels = (ClaimedChannel("files", "Files", "whether the root's file reached the model whole"),)
 
     def claims(self, order: ConditionOrder, record: Delivery, hook: HookLog) -> Claims:
         return {"files": ("files",)} if record.files else {}
@@ -27,7 +27,7 @@ class InlineTexts(DeliveryKind):
     from."""
 
     key = "inline"
-    channels = (ClaimedChannel("inline", "Inline text", "whether the text was seen to reach the model"),)
+    channels = (ClaimedChannel("inline", "Inline text", "whether the text reached the model whole"),)
 
     def part(self, condition: Condition) -> object | None:
         return None if condition.inline is None else (condition.inline, condition.source)
@@ -65,8 +65,10 @@ class OnReadHook(DeliveryKind):
 
     key = "hook"
     channels = (
-        ClaimedChannel("hook", "Hook", "whether the hook's text was seen to reach the model", "hook_firings"),
-        ClaimedChannel("rules", "Rule", "whether the rule's text was seen to reach the model", "rule_firings"),
+        ClaimedChannel(
+            "hook", "Hook", "whether all texts that the hook pushed reached the model whole", "hook_firings"
+        ),
+        ClaimedChannel("rules", "Rule", "whether the rule's text reached the model whole", "rule_firings"),
     )
 
     def part(self, condition: Condition) -> object | None:

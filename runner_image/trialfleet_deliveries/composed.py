@@ -21,9 +21,9 @@ class Composed:
 
     `files`: path -> bytes, put into the workspace; `root`: which of them is the root's. `hook_nodes`: path -> text
     that the on-read hook prints, to be written as files into the folder it is given; empty without a hook. `rule`:
-    what the same hook pushes when a path matches. `needles`: delivery (`files`, `inline`) -> one line that must be
-    found in what reached the model, `hook_needles` and `rule_needle`: the same per node and of the rule, once the
-    hook has emitted it.
+    what the same hook pushes when a path matches. `inline`: the condition's text in `prompt` or `system`; `told`:
+    the root's text in `prompt`; `added`: what other deliveries put there, by their key; `offered`: texts that come
+    with the tools of MCP servers, by name.
     `stripped`: unified diff of the development commands taken out.
     """
 
@@ -33,10 +33,11 @@ class Composed:
     root: str | None
     hook_nodes: dict[str, str]
     delivery: Delivery
-    needles: dict[str, str] = field(default_factory=dict[str, str])
-    hook_needles: dict[str, str] = field(default_factory=dict[str, str])
+    inline: str = ""
+    told: str = ""
+    added: dict[str, str] = field(default_factory=dict[str, str])
+    offered: dict[str, str] = field(default_factory=dict[str, str])
     rule: Rule | None = None
-    rule_needle: str | None = None
     stripped: str = ""
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from trialfleet_deliveries import skills, tokens
+from trialfleet_deliveries import tokens
 from trialfleet_deliveries.commands import is_text, strip_files
 from trialfleet_deliveries.composed import Composed, Rule
 from trialfleet_deliveries.markdown import (
@@ -32,12 +32,11 @@ ELLIPSIS = " …"
 
 @dataclass(frozen=True)
 class Inline:
-    """What goes into the prompt; empty `text`: nothing fits, or there is nothing. `first` is its first item."""
+    """What goes into the prompt; empty `text`: nothing fits, or there is nothing."""
 
     text: str
     tokens: int
     truncated: bool
-    first: str
 
 
 @dataclass(frozen=True)
@@ -72,13 +71,12 @@ def cut(sections: Sequence[MarkdownSection], *, max_tokens: int, frame: Callable
     very first item is it cut inside, at a word. `truncated`: anything was left out."""
     items = [_Item(section.title, tuple(piece)) for section in sections for piece in blocks(list(section.lines))]
     if not items:
-        return Inline("", 0, truncated=False, first="")
+        return Inline("", 0, truncated=False)
     kept = 0
     while kept < len(items) and tokens.count(frame(_joined(items[: kept + 1]))) <= max_tokens:
         kept += 1
     text = _joined(items[:kept]) if kept else _first_cut(items[0], max_tokens, frame)
-    first = items[0].text if kept else text.partition("\n\n")[2]
-    return Inline(text, tokens.count(frame(text)) if text else 0, kept < len(items), first)
+    return Inline(text, tokens.count(frame(text)) if text else 0, kept < len(items))
 
 
 def _first_cut(item: _Item, max_tokens: int, frame: Callable[[str], str]) -> str:
@@ -108,9 +106,6 @@ def _closing(item: _Item, beginning: str) -> str:
     mark = opened.lstrip()[0]
     length = len(opened.lstrip()) - len(opened.lstrip().lstrip(mark))
     return f"\n{indent}{mark * length}"
-
-
-NEEDLE_CHARS = 160
 
 
 def compose(
@@ -143,7 +138,6 @@ def compose(
         root=root_file(laid.files, reading.root_names),
         hook_nodes=nodes,
         delivery=_delivery(condition, laid, node, inline),
-        hook_needles={path: said.splitlines()[0] for path, said in nodes.items() if said},
         stripped=on_disk.diff + (read_from.diff if read_from.diff != on_disk.diff else ""),
     )
     spoken = _spoken(bare, condition, inline, node)
@@ -153,10 +147,8 @@ def compose(
 
 def _root_told(composed: Composed, text: str) -> Composed:
     """With the root's text at the end of the prompt, for an agent that loads no file."""
-    line = needle(text, not_in=f"{composed.prompt}\n{composed.system or ''}")
     said = join(composed.prompt, render("root_in_prompt", content=text))
-    needles = {name: old for name, old in composed.needles.items() if name != "files"}
-    return replace(composed, prompt=said, needles={**needles, **({} if line is None else {"files": line})})
+    return replace(composed, prompt=said, told=text)
 
 
 def with_text(composed: Composed, condition: ConditionOrder, text: str, targets: Sequence[str]) -> Composed:
@@ -164,29 +156,24 @@ def with_text(composed: Composed, condition: ConditionOrder, text: str, targets:
     inline = _whole(text)
     told = {"inline_tokens": inline.tokens, "coverage": Coverage.COVERED, "targets": tuple(targets)}
     delivery = composed.delivery.model_copy(update=told)
-    said = _spoken(replace(composed, delivery=delivery), condition, inline, None)
-    return replace(said, needles={**composed.needles, **said.needles})
+    return _spoken(replace(composed, delivery=delivery), condition, inline, None)
 
 
 def _whole(text: str) -> Inline:
-    return Inline(text, tokens.count(text), truncated=False, first=text)
+    return Inline(text, tokens.count(text), truncated=False)
 
 
 def _spoken(bare: Composed, condition: ConditionOrder, inline: Inline, node: str | None) -> Composed:
-    """The text where the condition's channel has it, and the needles."""
-    spec, line = condition.inline, needle(inline.first, not_in="")
+    """The text where the condition's channel has it."""
+    spec = condition.inline
     if spec is None or not inline.text:
-        return replace(bare, needles=_needles(bare, bare.prompt))
+        return bare
     if spec.channel == "rules":
         around = (f"{posixpath.dirname(node)}/**",) if node else ("**",)
-        rule = Rule(condition.globs or spec.globs or around, inline.text)
-        return replace(bare, rule=rule, rule_needle=line, needles=_needles(bare, bare.prompt))
+        return replace(bare, rule=Rule(condition.globs or spec.globs or around, inline.text))
     if spec.channel == "system":
-        said = replace(bare, system=inline.text)
-    else:
-        said = replace(bare, prompt=join(bare.prompt, inline.text))
-    files = _needles(bare, f"{said.prompt}\n{said.system or ''}")
-    return replace(said, needles={**files, **({} if line is None else {"inline": line})})
+        return replace(bare, system=inline.text, inline=inline.text)
+    return replace(bare, prompt=join(bare.prompt, inline.text), inline=inline.text)
 
 
 def hook_nodes(tree: Mapping[str, str]) -> dict[str, str]:
@@ -204,7 +191,7 @@ def _hook_text(node: str, text: str) -> str:
 
 
 def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None) -> tuple[str | None, Inline]:
-    nothing = Inline("", 0, truncated=False, first="")
+    nothing = Inline("", 0, truncated=False)
     if spec is None or spec.source != "nearest":
         return None, nothing
     node = covering_node(tree, anchor)
@@ -217,7 +204,7 @@ def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None
         return framed(content, folder, titles)
 
     made = cut(sections, max_tokens=spec.max_tokens, frame=frame)
-    return node, Inline(frame(made.text), made.tokens, made.truncated, made.first) if made.text else made
+    return node, Inline(frame(made.text), made.tokens, made.truncated) if made.text else made
 
 
 def _delivery(condition: ConditionOrder, laid: PlacedFiles, node: str | None, inline: Inline) -> Delivery:
@@ -240,33 +227,10 @@ def _delivery(condition: ConditionOrder, laid: PlacedFiles, node: str | None, in
     )
 
 
-def declared_lines(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[str, ...]]:
-    """Name of a text, as claims have it -> the lines that prove that it reached the model. Those of MCP servers
-    are known once the servers have started."""
-    lines = composed.needles | {f"hook:{node}": text for node, text in composed.hook_needles.items()}
-    if composed.rule_needle is not None:
-        lines["rules"] = composed.rule_needle
-    lines |= {f"skills:{name}": skills.needle(skill.description) for name, skill in condition.skills.items()}
-    return {name: (text,) for name, text in lines.items()}
-
-
 def may_push(composed: Composed, condition: ConditionOrder) -> bool:
     """Whether the agent's hook will have a folder to read from, also if its rule is made by the pre-flight."""
     inline = condition.inline
     return composed.hooked or (inline is not None and inline.channel == "rules")
-
-
-def _needles(composed: Composed, told: str) -> dict[str, str]:
-    root = composed.root
-    line = None if root is None else needle(_decoded(root, composed.files[root]), not_in=told)
-    return {} if line is None else {"files": line}
-
-
-def needle(text: str, *, not_in: str) -> str | None:
-    """The longest line of `text` that does not stand in `not_in`, cut to 160 characters; the first of equals."""
-    lines = [line.strip()[:NEEDLE_CHARS].rstrip() for line in text.splitlines()]
-    usable = [line for line in lines if line and line not in not_in]
-    return max(usable, key=len, default=None)
 
 
 def _checked(files: Mapping[str, bytes] | None) -> Mapping[str, bytes]:

@@ -78,14 +78,14 @@ class AddedDelivery(DeliveryKind):
 
     @abstractmethod
     def proof(self, value: Any) -> str:
-        """One line that must be found in what reached the model."""
+        """The text that must be found in what reached the model."""
 
     def place(self, composed: Composed, value: Any) -> Composed:
-        """With what it adds, and with the line that proves it."""
+        """With what it adds, and with the text that proves it."""
         return replace(
             composed,
             prompt=self.prompt(value, composed.prompt),
-            needles={**composed.needles, self.key: self.proof(value)},
+            added={**composed.added, self.key: self.proof(value)},
         )
 
     def part(self, condition: Condition) -> object | None:

@@ -10,7 +10,7 @@ FOLDER = ".claude/skills"  # of the workspace, for Claude Code
 SHARED_FOLDER = ".agents/skills"  # for every other agent that has skills
 FILE = "SKILL.md"
 TOOLS = ("skill", "activate_skill")  # of agents, in small letters: they open the skill that an argument names
-NEEDLE_CHARS = 80
+LISTED_CHARS = 80
 
 
 def placed(skills: Mapping[str, Tree], folder: str = FOLDER) -> Tree:
@@ -18,6 +18,13 @@ def placed(skills: Mapping[str, Tree], folder: str = FOLDER) -> Tree:
     return {f"{folder}/{name}/{path}": entry for name, tree in skills.items() for path, entry in tree.items()}
 
 
-def needle(description: str) -> str:
-    """Beginning of its first line: what a list of skills, or of a server's tools, shows of it."""
-    return description.strip().partition("\n")[0][:NEEDLE_CHARS].rstrip()
+def begin_description(description: str) -> str:
+    """Whole words at the beginning of its first line: what a list of skills, or of a server's tools, shows of it.
+
+    >>> begin_description("What the prices of this shop are, why they are whole cents, and how sums are rounded.")
+    'What the prices of this shop are, why they are whole cents, and how sums are'
+    """
+    line = description.strip().partition("\n")[0]
+    if len(line) <= LISTED_CHARS:
+        return line.rstrip()
+    return line[: LISTED_CHARS + 1].rpartition(" ")[0].rstrip() or line[:LISTED_CHARS]

@@ -18,6 +18,7 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.journal import JournalEntry
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.receipts import Receipts
 from trialfleet_ledger.records.task_order import MustFailTest, PatchClasses
 from trialfleet_ledger.task import TaskFile
 from trialfleet_repository.languages import LANGUAGES, all_formats
@@ -47,6 +48,7 @@ FILES: dict[str, type[BaseModel]] = {
     "patch-classes": PatchClasses,
     "must-fail-test": MustFailTest,
     "pulled": PulledCopy,
+    "receipts": Receipts,
 }
 
 

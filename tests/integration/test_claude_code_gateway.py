@@ -11,6 +11,7 @@ import pytest
 from tests.support.claude_code import DONE, KEY, MODEL, Rig
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
 from trialfleet_agents.claude_code import agent
+from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries, TrialBudget
 
@@ -43,7 +44,11 @@ def test_the_workspaces_claude_md_reaches_the_model_and_is_no_contamination(rig:
     path = rig.write("CLAUDE.md", "NEEDLE-ROOT: never swallow errors.\n")
     rig.write("AGENTS.md", "NEEDLE-AGENTS\n")
     rig.canaries = Canaries(
-        declared={"files": ("NEEDLE-ROOT",), "other": ("NEEDLE-OTHER",)}, files=frozenset({path})
+        declared=(
+            DeclaredText("files", "NEEDLE-ROOT"),
+            DeclaredText("other", "NEEDLE-OTHER"),
+        ),
+        files=frozenset({path}),
     )
     ran = rig.run(DONE)
     assert ran.report.reached == {"files": True, "other": False}
@@ -65,7 +70,7 @@ def test_a_parent_folders_claude_md_is_found_when_scratch_lies_below_one(rig: Ri
 
 def test_a_childs_claude_md_counts_once_its_folder_is_read(rig: Rig) -> None:
     child = rig.write("src/CLAUDE.md", "NEEDLE-CHILD\n")
-    rig.canaries = Canaries(declared={"files": ("NEEDLE-CHILD",)}, files=frozenset({child}))
+    rig.canaries = Canaries(declared=(DeclaredText("files", "NEEDLE-CHILD"),), files=frozenset({child}))
     first = rig.run(DONE).report
     assert first.reached == {"files": False}
     ran = rig.run(Say("", (rig.read(),)), DONE).report
@@ -110,7 +115,7 @@ def test_control_with_a_users_settings_homes_own_claude_md_is_sent(
 
 def test_a_system_channel_text_reaches_the_system_prompt(rig: Rig) -> None:
     rig.system = "NEEDLE-SYSTEM: review these pitfalls"
-    rig.canaries = Canaries(declared={"inline": ("NEEDLE-SYSTEM",)})
+    rig.canaries = Canaries(declared=(DeclaredText("inline", "NEEDLE-SYSTEM"),))
     assert rig.run(DONE).report.reached == {"inline": True}
     assert "NEEDLE-SYSTEM" in json.dumps(rig.provider.main[0].body["system"])
     assert prompt_blocks(rig) == [rig.prompt]
@@ -118,7 +123,7 @@ def test_a_system_channel_text_reaches_the_system_prompt(rig: Rig) -> None:
 
 def test_the_hooks_text_arrives_after_the_read_and_not_before(rig: Rig) -> None:
     rig.hook = {"src/AGENTS.md": "## Pitfalls\n\n- NEEDLE-HOOK: x is shared\n"}
-    rig.canaries = Canaries(declared={"hook": ("NEEDLE-HOOK",)})
+    rig.canaries = Canaries(declared=(DeclaredText("hook", "NEEDLE-HOOK"),))
     ran = rig.run(Say("", (rig.read(),)), Say("", (rig.read(),)), DONE)
     assert ran.report.reached == {"hook": True}
     seen = ["NEEDLE-HOOK" in request.strings for request in rig.provider.main]

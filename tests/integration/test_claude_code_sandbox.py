@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.claude_code import DONE, KEY, Rig
 from tests.support.scripted_messages import Hang, Say, ScriptedMessages
+from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries
 from trialfleet_sandbox.choose import choose
@@ -41,8 +42,12 @@ def test_everything_that_a_condition_delivers_arrives(
     root = rig.write("CLAUDE.md", "NEEDLE-ROOT\n")
     rig.system = "NEEDLE-SYSTEM\n"
     rig.hook = {"src/AGENTS.md": "NEEDLE-HOOK\n"}
-    needles = {"files": ("NEEDLE-ROOT",), "inline": ("NEEDLE-SYSTEM",), "hook": ("NEEDLE-HOOK",)}
-    rig.canaries = Canaries(declared=needles, files=frozenset({root}))
+    texts = (
+        DeclaredText("files", "NEEDLE-ROOT"),
+        DeclaredText("inline", "NEEDLE-SYSTEM"),
+        DeclaredText("hook", "NEEDLE-HOOK"),
+    )
+    rig.canaries = Canaries(declared=texts, files=frozenset({root}))
     ran = rig.run(Say("", (rig.read(),)), Say("", (rig.edit(), rig.bash("git status --short"))), DONE)
     assert ran.report.reached == {"files": True, "inline": True, "hook": True}
     assert ran.report.undeclared == ()

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.scripted_gemini import scripted_gemini
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
+from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream
 
@@ -230,7 +231,7 @@ def test_words_pass_while_the_provider_is_silent_about_the_rest(
 
 
 def test_deliveries_and_baits_are_seen(tmp_path: Path, google: ScriptedMessages) -> None:
-    canaries = Canaries(declared={"file": ("NEEDLE",)}, forbidden={"bait": ("B41T",)})
+    canaries = Canaries(declared=(DeclaredText("file", "NEEDLE"),), forbidden={"bait": ("B41T",)})
     result = {"functionResponse": {"name": "read_file", "response": {"output": "x NEEDLE B41T"}}}
     with opened(tmp_path, google.url, canaries=canaries) as gateway:
         ask(gateway, ALL[0], body(contents=[{"role": "user", "parts": [result]}]))

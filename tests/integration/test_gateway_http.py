@@ -21,6 +21,7 @@ import pytest
 from tests.support.gateway_requests import hang_up_after
 from tests.support.ports import reserved_port
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
+from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream, planned_model
@@ -384,7 +385,7 @@ def test_a_delivery_counts_when_the_model_answered_and_not_before(
     tmp_path: Path, provider: ScriptedMessages
 ) -> None:
     provider.play(Fail(529), Say())
-    canaries = Canaries(declared={"inline": ("NEEDLE",)}, forbidden={"bait": ("B41T",)})
+    canaries = Canaries(declared=(DeclaredText("inline", "NEEDLE"),), forbidden={"bait": ("B41T",)})
     with opened(tmp_path, provider.url, canaries=canaries) as gateway:
         needle = body(system="NEEDLE and B41T")
         ask(gateway, needle)
@@ -395,7 +396,7 @@ def test_a_delivery_counts_when_the_model_answered_and_not_before(
 
 
 def test_a_refused_request_reaches_nobody(tmp_path: Path, provider: ScriptedMessages) -> None:
-    canaries = Canaries(declared={"inline": ("NEEDLE",)})
+    canaries = Canaries(declared=(DeclaredText("inline", "NEEDLE"),))
     with opened(tmp_path, provider.url, canaries=canaries, budget=TrialBudget(max_turns=1)) as gateway:
         ask(gateway, body())
         status, text, headers = ask(gateway, body(system="NEEDLE"))

@@ -212,7 +212,7 @@ class Hostile:
         patch = Patch(
             trial="t", attempt=1, nonce="n", at=0, diff=diff, stop=run.stop, trajectory_jsonl=trajectory,
             metrics=measured(grants, run, left, hook, denials(self.folder / "fail_fast.jsonl")),
-            delivery=delivered(Delivery(), {}, None, insisted=frozenset()),
+            delivery=delivered(Delivery(), {}, None, None),
         )  # fmt: skip
         return Patch.model_validate_json(canonical_json(patch))
 

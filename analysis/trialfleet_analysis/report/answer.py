@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_analysis.rates import ConditionResult
+from trialfleet_analysis.report.arrivals import qualify_answer
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.causes import forged_sentences
 from trialfleet_analysis.report.cost_sentence import spent
@@ -42,7 +43,7 @@ def answer(report: Report) -> tuple[str, ...]:
     condition, and no test. Last, what crashed agents, forged passes, losses and failures of the provider make of
     it."""
     return (
-        *_of_contrast(report),
+        *qualify_answer(_of_contrast(report), report),
         *crash_sentences(report),
         *forged_sentences(report),
         *unequal_end_sentences(report),

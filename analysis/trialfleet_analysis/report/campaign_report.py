@@ -160,6 +160,11 @@ class Report:
     cutoff: CutoffSplit | None = None  # None: none was given
 
     @property
+    def conditions_compared(self) -> tuple[str, ...]:
+        """Those of the declared result; without one, all."""
+        return tuple(self.analysis.sides) or tuple(one.condition for one in self.conditions)
+
+    @property
     def state(self) -> Literal["interim", "decided", "final"]:
         """`decided`: a declared look, or a bet, has ended the campaign before its last trial."""
         if not self.progress.interim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
@@ -33,6 +34,8 @@ def _head(report: Report) -> Iterator[str]:
     yield from ("", f"## {IN_ONE_MINUTE}", "", f"**{long_text(first)}**")
     for sentence in rest:
         yield from ("", long_text(sentence))
+    if line := arrival_line(report):
+        yield from ("", long_text(line))
     yield from ("", _state(report))
     if report.cautions:
         yield from ("", "Before you rely on it:", "")

@@ -11,6 +11,7 @@ from rich.text import Text
 from trialfleet_analysis.losses import LossCount
 from trialfleet_analysis.rates import CellResult
 from trialfleet_analysis.report.answer import estimand
+from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.effort import core_seconds
 from trialfleet_analysis.report.findings.record import declared_contrast
@@ -42,6 +43,8 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     if report.banner:
         yield Text(one_line(report.banner, longest=2000), style="bold yellow")
     yield from _answer(report)
+    if line := arrival_line(report):
+        yield Text(one_line(line, longest=2000), style="dim")
     yield from _summary(report)
     yield _title(f"pass rates on {estimand(report)}: mean of the tasks' rates")
     yield _conditions(report)

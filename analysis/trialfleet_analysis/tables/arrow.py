@@ -105,6 +105,10 @@ def _reached(channel: str) -> Getter:
     return _delivered(lambda delivery: delivery.reached_model.get(channel))
 
 
+def _sent(channel: str) -> Getter:
+    return _delivered(lambda delivery: delivery.sent_share.get(channel))
+
+
 def _of(name: str) -> Getter:
     return lambda row: None if row.of is None else getattr(row.of, name)
 
@@ -120,6 +124,7 @@ def _found(value: Callable[[Evidence], object], otherwise: object = None) -> Get
 _TRIAL_GETTERS: dict[str, Getter] = {
     **{column.name: _metric(column.name) for column in METRIC_COLUMNS},
     **{f"reached_{channel}": _reached(channel) for channel in list_channels()},
+    **{f"sent_{channel}": _sent(channel) for channel in list_channels()},
     "context_files": _delivered(lambda d: d.files),
     "inline_tokens": _delivered(lambda d: d.inline_tokens),
     "inline_truncated": _delivered(lambda d: d.inline_truncated),

@@ -241,7 +241,10 @@ def possible(metrics: Metrics) -> tuple[Metrics, tuple[str, ...]]:
 def _told(delivery: Delivery) -> Delivery:
     """Only claims: a channel without a claim equals a channel that is not named."""
     claims = {name: claim for name in list_channels() if (claim := delivery.reached_model.get(name)) is not None}
-    return delivery if claims == delivery.reached_model else delivery.model_copy(update={"reached_model": claims})
+    shares = {name: share for name, share in delivery.sent_share.items() if name in list_channels()}
+    if (claims, shares) == (delivery.reached_model, delivery.sent_share):
+        return delivery
+    return delivery.model_copy(update={"reached_model": claims, "sent_share": shares})
 
 
 def losses(outcome: Outcome, fault: str | None) -> tuple[LossClass, ...]:

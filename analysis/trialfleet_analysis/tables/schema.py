@@ -17,7 +17,7 @@ from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 6  # a table of another version is made again, never read
+VERSION = 7  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -138,6 +138,16 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("tokenizer", WORD, "the tokenizer that counted the text's tokens", "", "no such text"),
     *(
         Column(f"reached_{name}", CLAIM, channel.meaning, "", "not claimed")
+        for name, channel in list_channels().items()
+    ),
+    *(
+        Column(
+            f"sent_{name}",
+            REAL,
+            f"{channel.head}: the share of the words that reached the model",
+            "",
+            "not claimed",
+        )
         for name, channel in list_channels().items()
     ),
     Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),

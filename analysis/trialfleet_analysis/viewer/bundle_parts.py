@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from trialfleet_ledger.bundle import Bundle
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.receipts import RECEIPTS, Receipts
 from trialfleet_ledger.trajectory import Step
 from trialfleet_ledger.untrusted import json_object
 
@@ -45,6 +46,7 @@ class BundleParts:
     unread_steps: int
     firings: tuple[HookFiring, ...]
     preflight: str | None
+    receipts: Receipts | None
     files: Mapping[str, int]
     left_out: Mapping[str, int]
     warnings: tuple[str, ...]
@@ -57,6 +59,8 @@ def parts_of(bundle: Bundle) -> BundleParts:
     steps, unread = steps_of(bundle.text("trajectory.jsonl"))
     faults = [fault] if fault else []
     faults += [f"{path} is missing" for path in ("prompt.txt", "patch.diff") if path not in bundle.files]
+    receipts, unreadable = _receipts(bundle.text(RECEIPTS))
+    faults += [unreadable] if unreadable else []
     if "trajectory.jsonl" not in bundle.files:
         faults.append("trajectory.jsonl is missing")
     if unread:
@@ -71,6 +75,7 @@ def parts_of(bundle: Bundle) -> BundleParts:
         unread_steps=unread,
         firings=tuple(_firings(bundle)),
         preflight=bundle.text("preflight/answer.txt"),
+        receipts=receipts,
         files={path: len(data) for path, data in sorted(bundle.files.items())},
         left_out={file.path: file.left_out for file in bundle.manifest.files if file.left_out},
         warnings=bundle.manifest.warnings,
@@ -85,6 +90,13 @@ def _tests(text: str | None) -> tuple[tuple[TestResult, ...] | None, str | None]
         return _RESULTS.validate_json(text), None
     except ValidationError:
         return None, "tests/results.json is no list of results"
+
+
+def _receipts(text: str | None) -> tuple[Receipts | None, str | None]:
+    try:
+        return None if text is None else Receipts.model_validate_json(text), None
+    except ValidationError:
+        return None, f"{RECEIPTS} cannot be read"
 
 
 def steps_of(text: str | None) -> tuple[tuple[Step, ...], int]:

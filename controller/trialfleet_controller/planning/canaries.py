@@ -10,9 +10,10 @@ from itertools import chain, islice, zip_longest
 
 from trialfleet_deliveries.commands import strip_files
 from trialfleet_deliveries.composed import Composed
-from trialfleet_deliveries.delivery import NEEDLE_CHARS, compose
+from trialfleet_deliveries.delivery import compose
 from trialfleet_deliveries.markdown import LineKind, scan
 from trialfleet_deliveries.skills import placed
+from trialfleet_deliveries.text_matching import DeclaredWords, split_words
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Cell
@@ -89,7 +90,7 @@ def _composed(task: LoadedTask, order: TaskOrder, condition: ConditionOrder, obj
         raise OperatorError(error.message, where=f"{task.where}: {error.where}", hint=error.hint) from None
 
 
-MOST = 5  # lines per context
+MOST, LINE_CHARS = 5, 160  # lines per context, and characters of a line
 # A shorter sentence ("Test framework: pytest.") could be the model's own words, and its cell would be lost.
 MIN_CHARS, MIN_WORDS = 60, 8
 
@@ -108,10 +109,10 @@ def undelivered(
     return {name: lines for name, lines in found.items() if lines}
 
 
-def _lines(tree: Mapping[str, bytes], said: str, in_workspace: Callable[[str], bool]) -> tuple[str, ...]:
+def _lines(tree: Mapping[str, bytes], said: Sequence[str], in_workspace: Callable[[str], bool]) -> tuple[str, ...]:
     files = strip_files(tree).files  # as any other condition would deliver them
     spread = _in_turn([_sentences(files[path]) for path in sorted(files)])
-    free = (line for line in dict.fromkeys(spread) if line not in said and not in_workspace(line))
+    free = (line for line in dict.fromkeys(spread) if not _is_said(line, said) and not in_workspace(line))
     return tuple(islice(free, MOST))
 
 
@@ -124,12 +125,24 @@ def _sentences(data: bytes) -> list[str]:
     """Long lines of prose, the longest first; code is left out, for a model may write the same."""
     lines = (line.text.strip() for line in scan(data.decode(errors="replace")) if line.kind is LineKind.PROSE)
     telling = (line for line in lines if len(line) >= MIN_CHARS and len(line.split()) >= MIN_WORDS)
-    return sorted(
-        (line[:NEEDLE_CHARS].rstrip() for line in telling if "\ufffd" not in line), key=len, reverse=True
-    )
+    return sorted((line[:LINE_CHARS].rstrip() for line in telling if "\ufffd" not in line), key=len, reverse=True)
 
 
-def _said(composed: Composed) -> str:
+def _said(composed: Composed) -> list[str]:
+    """The words of every text that `composed` delivers, as they are and without what agents strip: that may join
+    lines."""
     files = (data.decode(errors="replace") for data in composed.files.values())
     rule = composed.rule.text if composed.rule else ""
-    return "\n".join([composed.prompt, composed.system or "", rule, *files, *composed.hook_nodes.values()])
+    texts = [composed.prompt, composed.system or "", rule, *files, *composed.hook_nodes.values()]
+    each = [DeclaredWords(text) for text in texts if text]
+    return [_in_a_row(words) for text in each for words in (text.words, text.required_words)]
+
+
+def _is_said(line: str, said: Sequence[str]) -> bool:
+    """Whether its words are; the last of a line may be cut."""
+    words = _in_a_row(split_words(line))
+    return any(words in text for text in said)
+
+
+def _in_a_row(words: Sequence[str]) -> str:
+    return f" {' '.join(words)}"

@@ -24,7 +24,7 @@ _ALLOWED = (
     "features.apply_patch_freeform features.apply_patch_preserve_line_endings features.async_compaction "
     "features.code_mode features.code_mode_only features.context_management features.current_time_reminder "
     "features.js_repl features.personality features.shell_snapshot features.shell_tool features.token_budget "
-    "features.unified_exec features.view_image"
+    "features.unified_exec features.view_image project_doc_max_bytes"
 )
 CODEX = AgentKind(
     kind="codex",

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Count, Frozen
+from trialfleet_ledger.records.base import Count, Frozen, Probability
 
 
 class Coverage(StrEnum):
@@ -96,7 +96,8 @@ class Delivery(Frozen):
     preflight: PreflightResult | None = None
     reached_model: dict[str, bool | None] = Field(
         default_factory=dict
-    )  # files|inline|hook|rules|skills|mcp -> claim; None: no model
+    )  # files|inline|hook|rules|skills|mcp -> whether all of it was; None: no model
+    sent_share: dict[str, Probability] = Field(default_factory=dict)  # the same -> share of its words that was
     read_as: dict[str, str] = Field(
         default_factory=dict
     )  # path of the context -> path of the workspace, or "prompt"

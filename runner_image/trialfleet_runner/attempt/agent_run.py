@@ -13,12 +13,14 @@ from trialfleet_agents.registry import agent as registered
 from trialfleet_agents.sandbox_env import stop_of
 from trialfleet_deliveries import texts
 from trialfleet_deliveries.composed import Composed
-from trialfleet_deliveries.delivery import declared_lines, with_text
+from trialfleet_deliveries.declared_texts import DeclaredTexts
+from trialfleet_deliveries.delivery import with_text
 from trialfleet_deliveries.hook_log import FAIL_FAST_LOG, HOOK_LOG
 from trialfleet_deliveries.preflight import block
 from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.receipts import Receipts
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_repository.mounts import MountedScratch
@@ -26,6 +28,7 @@ from trialfleet_repository.test_call import CalledTests
 from trialfleet_repository.testrun import REPORT as TEST_REPORT
 from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
+from trialfleet_runner.attempt.delivery_receipts import ScriptWatch, complete_receipts, declare_ready
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import Tools
 from trialfleet_runner.attempt.parsed_output import parse_output
@@ -44,7 +47,7 @@ class AgentRun:
     """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model; `look` when
     the condition has no pre-flight: else its turns, time and money are part of all the others. `composed`: with
     what the pre-flight said. `tools`: of the condition's MCP servers. `cautions`: why its output could not be
-    read, which models it asked for that the plan lacks."""
+    read, which models it asked for that the plan lacks. `receipts`: None without a model."""
 
     identity: Identity
     parsed: Parsed
@@ -55,6 +58,7 @@ class AgentRun:
     look: PreflightRun | None = None
     tools: Tools = field(default_factory=Tools)
     cautions: tuple[str, ...] = ()
+    receipts: Receipts | None = None
 
 
 def identified(grants: Grants) -> Chosen:
@@ -96,8 +100,9 @@ def run_agent(
         servers = mcp_servers.resolved(grants.condition.mcp, place.scratch.home, ready.environment, mounts)
         setup = _setup(grants, ready, place, fix=fix, servers=servers)
         tools = mcp_servers.check(grants, setup, place, mounts)
-        ready = ready.declaring(mcp_servers.needles(tools))
-        gateway = _gateway(grants, ready, place, keys) if identity.needs_model else None
+        ready = ready.with_offered(mcp_servers.offered_texts(tools))
+        declared = declare_ready(ready, grants.condition)
+        gateway = _gateway(grants, ready, declared, place, keys) if identity.needs_model else None
         if gateway is not None:
             secrets |= {*keys.values(), gateway.token}
             stack.enter_context(gateway)
@@ -117,7 +122,8 @@ def run_agent(
         setup = connect_setup(setup, gateway)
         if preflight_run.wanted(grants):
             before = _look(agent, setup, place, grants, ready, gateway, run)
-            composed = _told(ready.composed, grants, before, place, gateway)
+            composed = _told(ready.composed, grants, before, place)
+            declared = _expect_told(gateway, replace(ready, composed=composed), grants)
             setup = replace(
                 setup,
                 spec=preflight_run.rest(grants.agent, before),
@@ -125,6 +131,7 @@ def run_agent(
                 system=composed.system,
                 hook_context=place.scratch.context if composed.hooked else None,
             )
+        scripts = ScriptWatch(place.scratch.workspace, declared.scripts)
         ended = before.exit if before is not None and _over(before) else None
         if ended is None:
             job = agent.job(setup, mounts)
@@ -132,6 +139,7 @@ def run_agent(
                 begun(True)
             else:
                 ended = run(job)
+    opened = scripts.list_opened()
     if gateway is not None and ended is not None and ended.cause == "itself":
         gateway.ask_again(stop)
     report = write_report(gateway, place)
@@ -142,7 +150,9 @@ def run_agent(
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
     cautions = tuple(one for one in (caution, _foreign_models(report)) if one is not None)
-    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, cautions)
+    states = scripts.describe_scripts(opened, parsed.steps)
+    receipts = None if gateway is None else complete_receipts(gateway.receipts(), declared, states)
+    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, cautions, receipts)
 
 
 def _foreign_models(report: GatewayReport | None) -> str | None:
@@ -188,10 +198,8 @@ def _look(
     return found
 
 
-def _told(
-    composed: Composed, grants: Grants, before: PreflightRun, place: MountedScratch, gateway: Gateway | None
-) -> Composed:
-    """With what the pre-flight found, which the gateway then expects to see."""
+def _told(composed: Composed, grants: Grants, before: PreflightRun, place: MountedScratch) -> Composed:
+    """With what the pre-flight found."""
     said = composed.delivery.model_copy(update={"preflight": before.preflight.result})
     composed, text = replace(composed, delivery=said), block(before.preflight)
     if not text:
@@ -199,9 +207,15 @@ def _told(
     files = tuple(dict.fromkeys(found.file for found in before.preflight.findings))
     composed = with_text(composed, grants.condition, text, files)
     write_rule(composed, place.scratch)
-    if gateway is not None:
-        gateway.expect(declared_lines(composed, grants.condition))
     return composed
+
+
+def _expect_told(gateway: Gateway | None, ready: Ready, grants: Grants) -> DeclaredTexts:
+    """The texts of the condition with what the pre-flight found, which the gateway then looks for."""
+    declared = declare_ready(ready, grants.condition)
+    if gateway is not None:
+        gateway.expect(declared.texts)
+    return declared
 
 
 def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) -> Stop:
@@ -233,12 +247,14 @@ def refuse_witnessed(report: GatewayReport | None, ended: Exit | None, condition
         raise Lost(loss, report.provider_error or "")
 
 
-def _gateway(grants: Grants, ready: Ready, place: MountedScratch, keys: dict[str, str]) -> Gateway:
+def _gateway(
+    grants: Grants, ready: Ready, declared: DeclaredTexts, place: MountedScratch, keys: dict[str, str]
+) -> Gateway:
     from trialfleet_runner.model_access import key_names, upstream
 
     try:
         provider = upstream(grants.agent)
-        canaries = _canaries(grants, ready, place)
+        canaries = _canaries(grants, ready, declared, place)
         gateway = make_gateway(
             provider,
             grants.agent,
@@ -253,13 +269,13 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, keys: dict[str
     return gateway
 
 
-def _canaries(grants: Grants, ready: Ready, place: MountedScratch) -> Canaries:
-    """The texts that must reach the model, and those that must not."""
+def _canaries(grants: Grants, ready: Ready, declared: DeclaredTexts, place: MountedScratch) -> Canaries:
+    """The condition's texts, and those that must not reach the model."""
     from trialfleet_runner.gateway import Canaries
 
     inside = place.inside(place.scratch.workspace)
     return Canaries(
-        declared=declared_lines(ready.composed, grants.condition),
+        declared=declared.texts,
         forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
         files=frozenset(f"{inside}/{path}" for path in ready.composed.files),
     )

@@ -9,7 +9,7 @@ from trialfleet_agents.mcp import configuration
 from trialfleet_agents.protocol import McpServer, Setup
 from trialfleet_agents.sandbox_env import environment, with_mount
 from trialfleet_deliveries import hooks
-from trialfleet_deliveries.skills import needle
+from trialfleet_deliveries.skills import begin_description
 from trialfleet_ledger.records.condition_order import McpOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
@@ -103,10 +103,10 @@ def _tools(said: Mapping[str, object]) -> dict[str, str]:
     return {name: str(description) for name, description in mapping(said.get("tools")).items()}
 
 
-def needles(tools: Tools) -> dict[str, str]:
+def offered_texts(tools: Tools) -> dict[str, str]:
     """The texts that prove that a server's tools were offered: the longest beginning of a description. A server
     whose tools say nothing of themselves has none."""
-    found = {name: max(map(needle, own.values()), key=len, default="") for name, own in tools.items()}
+    found = {name: max(map(begin_description, own.values()), key=len, default="") for name, own in tools.items()}
     return {f"mcp:{name}": text for name, text in found.items() if len(text) >= SHORTEST}
 
 

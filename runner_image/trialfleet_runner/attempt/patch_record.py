@@ -14,12 +14,14 @@ from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
-from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
+from trialfleet_ledger.records.receipts import Receipts
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_repository.patch import WorkspacePatch, diff
 from trialfleet_runner import metrics
 from trialfleet_runner.attempt.agent_run import AgentRun
 from trialfleet_runner.attempt.crash import has_crashed
+from trialfleet_runner.attempt.delivery_receipts import claim_arrivals
 from trialfleet_runner.attempt.key_marks import mask_keys
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
@@ -41,7 +43,7 @@ def patch_of(
     keys: Mapping[str, str],
     secrets: Collection[str],
 ) -> Patch:
-    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did.
+    """Raises `Lost(contaminated)` when a text that the condition does not declare reached the model.
 
     The diff is what will be scored: of it only the provider's `keys` (name -> value) become marks. Names and talk
     are for people, so all `secrets` are masked there.
@@ -50,12 +52,11 @@ def patch_of(
     stored, marks = mask_keys(left.diff, keys)
     hook = read_hook_log(scratch.home / HOOK_LOG)
     denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
-    insisted = frozenset({"inline", "files"} if run.identity.reach.known else {"inline"})
     delivery = delivered(
         ready.composed.delivery,
         gather_claims(grants.condition, ready.composed.delivery, hook),
         run.gateway,
-        insisted=insisted,
+        run.receipts,
     )
     whole, left_out = jsonl(run.parsed.steps)
     trajectory = without(secrets, whole)
@@ -112,32 +113,18 @@ def delivered(
     planned: Delivery,
     parts: Mapping[str, Sequence[str]],
     report: GatewayReport | None,
-    *,
-    insisted: frozenset[str],
+    receipts: Receipts | None,
 ) -> Delivery:
-    """The delivery with its claims: which `parts` (channel -> names of the texts that prove it) reached the model.
-    Without a model the claims stay None.
-
-    If the model got no request, no claim is made. Parts that are `insisted` on must have reached a model that took
-    a turn. No claim is made for a part without a distinctive line (no root file, or all its lines are in the
-    prompt). The hook's last push may follow the last request, so it is recorded and not insisted on.
+    """The delivery with its claims: which `parts` (channel -> names of its texts) reached the model, and how much
+    of them. Without a model, or if it got no request, the claims stay None; so do those of texts without a word.
+    What did not arrive, or in part, is recorded: the trial counts, and the report says so.
     """
-    if report is None or report.answered == 0:
+    if report is None or receipts is None or report.answered == 0:
         return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
     if report.undeclared and (loss := loss_of_event(EndEvent.OTHER_TEXT)):
         raise Lost(loss, f"reached the model undeclared: {', '.join(report.undeclared)}")
-    claims = {part: _reached(names, report) for part, names in parts.items()}
-    absent = sorted(part for part in insisted if report.turns > 0 and claims.get(part) is False)
-    if absent:
-        message = f"declared, but did not reach the model: {', '.join(absent)}"
-        raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
-    return planned.model_copy(update={"reached_model": claims})
-
-
-def _reached(names: Sequence[str], report: GatewayReport) -> bool | None:
-    """None: no text was declared that could prove any of them."""
-    provable = [report.reached[name] for name in names if name in report.reached]
-    return all(provable) if provable else None
+    claims, shares = claim_arrivals(parts, receipts)
+    return planned.model_copy(update={"reached_model": claims, "sent_share": shares})
 
 
 def jsonl(steps: tuple[Step, ...]) -> tuple[str, int]:

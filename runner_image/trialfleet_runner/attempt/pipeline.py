@@ -18,6 +18,7 @@ from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import Delivery
+from trialfleet_ledger.records.receipts import RECEIPTS
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop, Verdict
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
@@ -194,6 +195,8 @@ class Attempt:
             self.scratch.free(keep=("workspace", "home"))
         self._gather_logs()
         self.members.warnings += run.cautions
+        if run.receipts is not None:
+            self.members.add_value(RECEIPTS, run.receipts)
         patch = self._patch_of(ready, run, before)
         if filled:  # its changes would fill it again
             self.members.warnings.append("the agent filled the host's disk; its changes are left behind")

@@ -32,7 +32,7 @@ from trialfleet_repository.environments.python_environment import lay_metadata
 from trialfleet_repository.environments.tool_environment import furnish
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.test_call import CalledTests
-from trialfleet_repository.trees import Tree, TreeEntry
+from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_repository.workspace import Template
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
@@ -104,9 +104,9 @@ class Ready:
     left_out: tuple[str, ...] = ()  # settings in the condition's files that no campaign may choose
     must_fail: MustFailTest | None = None
 
-    def declaring(self, needles: Mapping[str, str]) -> Ready:
-        """With more deliveries, each with the text that proves it."""
-        return replace(self, composed=replace(self.composed, needles={**self.composed.needles, **needles}))
+    def with_offered(self, texts: Mapping[str, str]) -> Ready:
+        """With the texts that MCP servers offer, which are known once these have started."""
+        return replace(self, composed=replace(self.composed, offered=dict(texts)))
 
 
 def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReading = AS_NAMED) -> Ready:
@@ -115,7 +115,8 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     try:
         task, condition = grants.task, grants.condition
         words = inputs.text(task.prompt)
-        files, left_out = deliverable_files(grants.agent.kind, _bytes(inputs.tree(condition.files)) or {})
+        tree = inputs.tree(condition.files)
+        files, left_out = deliverable_files(grants.agent.kind, _bytes(tree) or {})
         composed = compose(
             condition,
             task=words,
@@ -130,7 +131,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
             {name: inputs.tree(skill.tree) for name, skill in condition.skills.items()}, reading.skills
         )
         composed = replace(composed, files={**composed.files, **{path: one.data for path, one in skills.items()}})
-        added = {path: TreeEntry(data) for path, data in composed.files.items()} | dict(skills)
+        added = {path: _with_mode(data, tree.get(path)) for path, data in composed.files.items()} | dict(skills)
         servers = {name: inputs.tree(server.tree) for name, server in condition.mcp.items()}
         given = inputs.template(task.workspace, added)
         pristine = inputs.template(task.pristine)
@@ -150,6 +151,12 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     return Ready(
         words, composed, built, given, pristine, exclusions, classes, servers, metadata, left_out, must_fail
     )
+
+
+def _with_mode(data: bytes, source: TreeEntry | None) -> TreeEntry:
+    """A script of the condition stays executable."""
+    executable = source is not None and source.kind is EntryKind.EXEC
+    return TreeEntry(data, EntryKind.EXEC) if executable else TreeEntry(data)
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:

@@ -1,4 +1,4 @@
-"""Checks what reached the model: proves every declared delivery and finds undeclared text."""
+"""Checks what reaches the model: the texts that a condition declares, and finds undeclared text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.untrusted import objects
 
 # How Claude Code (measured) introduces a memory file, inside a <system-reminder> or the system prompt:
@@ -23,40 +24,36 @@ _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 
 @dataclass(frozen=True)
 class Canaries:
-    """`declared`: delivery -> needles, each a text that proves it (any one suffices). `forbidden`: name ->
-    needles whose appearance anywhere is contamination. `files`: paths, as the agent sees them, of the context
-    files that the condition put on disk; a memory file that the agent's program loads from elsewhere is
-    contamination, unless the model named it before (an agent may write a CLAUDE.md).
+    """`declared`: the texts of the condition. `forbidden`: name -> lines whose appearance anywhere is
+    contamination. `files`: paths, as the agent sees them, of the context files that the condition put on disk; a
+    memory file that the agent's program loads from elsewhere is contamination, unless the model named it before
+    (an agent may write a CLAUDE.md).
 
-    Needles are compared with the decoded strings of a request, so they are given as plain text. A needle
-    should be one line: programs number, indent or re-wrap what they quote.
+    Lines are compared with the decoded strings of a request, so they are given as plain text.
     """
 
-    declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    declared: tuple[DeclaredText, ...] = ()
     forbidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     files: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """What one request carried: names of declared deliveries, names of forbidden needles, and paths of memory
-    files that were not declared."""
+    """What one request carried that was not declared: names of forbidden lines, and paths of memory files."""
 
-    declared: frozenset[str]
     undeclared: frozenset[str]
     claimed: frozenset[str]
 
 
 def look(body: dict[str, Any], canaries: Canaries) -> Sighting:
-    texts = list(strings(body))
-    declared = (name for name, needles in canaries.declared.items() if _any_in(needles, texts))
-    forbidden = (name for name, needles in canaries.forbidden.items() if _any_in(needles, texts))
+    texts = list(strings(body)) if canaries.forbidden else []
+    forbidden = (name for name, lines in canaries.forbidden.items() if _any_in(lines, texts))
     claimed = {path for text in framed(body) for path in _CLAIM.findall(text) if _MEMORY.search(path)}
-    return Sighting(frozenset(declared), frozenset(forbidden), frozenset(claimed - canaries.files))
+    return Sighting(frozenset(forbidden), frozenset(claimed - canaries.files))
 
 
-def _any_in(needles: tuple[str, ...], texts: list[str]) -> bool:
-    return any(needle in text for needle in needles if needle for text in texts)
+def _any_in(lines: tuple[str, ...], texts: list[str]) -> bool:
+    return any(line in text for line in lines if line for text in texts)
 
 
 def strings(value: object) -> Iterator[str]:

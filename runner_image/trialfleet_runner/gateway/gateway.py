@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from trialfleet_deliveries.received_texts import DeclaredText, ReceivedTexts
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import PRICES_AS_OF, REQUEST_TOKENS, Price, price_of
+from trialfleet_ledger.records.receipts import Receipts
 from trialfleet_runner.gateway.budget import BudgetLedger, TrialBudget
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.gateway_context import GatewayContext
@@ -77,6 +78,7 @@ class Gateway:
                 Throttle(patience_s), model, side_models=None if side_models is None else frozenset(side_models)
             ),
             canaries=canaries,
+            received=ReceivedTexts(canaries.declared),
             bodies=JsonLinesFile(record / "model.jsonl", hidden),
             answers=JsonLinesFile(record / "answers.jsonl", hidden),
             keys=KeyRedaction(upstream.secrets),
@@ -96,10 +98,14 @@ class Gateway:
             raise ValueError("this gateway listens on a unix socket")
         return url_at(self.port)
 
-    def expect(self, declared: Mapping[str, tuple[str, ...]]) -> None:
-        """Deliveries that were not known when it was opened, as `Canaries.declared`."""
-        canaries = self._shared.canaries
-        self._shared.canaries = replace(canaries, declared={**canaries.declared, **declared})
+    def expect(self, declared: Iterable[DeclaredText]) -> None:
+        """Texts that were not known when it was opened, as `Canaries.declared`."""
+        self._shared.received.declare_more(declared)
+
+    def receipts(self) -> Receipts:
+        """What the model has received of the declared texts so far."""
+        received = self._shared.received
+        return Receipts(requests=received.requests, unread=received.unread, receipts=received.make_receipts())
 
     def begin_run(self) -> None:
         """Another run of the agent's program follows, which may offer its model other tools."""
@@ -137,7 +143,7 @@ class Gateway:
             refused=tuple(tally.refused),
             unauthorised=tally.unauthorised,
             interrupted=tally.interrupted,
-            reached={name: name in tally.reached for name in self._shared.canaries.declared},
+            reached={one.name: one.is_complete for one in self.receipts().receipts},
             undeclared=tuple(sorted(tally.undeclared)),
             own_files=tuple(sorted(tally.own_files)),
             first_request_s=tally.first_request_s,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
+from trialfleet_deliveries.received_texts import ReceivedTexts
 from trialfleet_ledger.prices import REQUEST_TOKENS
 from trialfleet_runner.gateway.budget import BudgetLedger
 from trialfleet_runner.gateway.canary import Canaries
@@ -31,12 +32,13 @@ class LiveRequest(Protocol):
 
 @dataclass
 class GatewayContext:
-    """Everything that requests of one attempt share. `canaries`: what is declared may grow while it serves."""
+    """Everything that requests of one attempt share. `received`: of the texts that are declared."""
 
     line: UpstreamConnections
     account: BudgetLedger
     tally: RequestTally
     canaries: Canaries
+    received: ReceivedTexts
     bodies: JsonLinesFile
     answers: JsonLinesFile
     keys: KeyRedaction

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from trialfleet_deliveries.received_texts import RequestReading
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_ledger.untrusted import plain
 from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
-from trialfleet_runner.gateway.canary import Sighting, look
+from trialfleet_runner.gateway.canary import look, strings
 from trialfleet_runner.gateway.dialects import ToolCall
 from trialfleet_runner.gateway.faults import (
     Fault,
@@ -56,10 +57,11 @@ class ProxiedRequest:
         self.tier: str | None = None
         self.answered = self.read = self.settled = self.left = False
         self.counted = True  # towards the cap on requests
+        self.reading = RequestReading(())
 
     def run(self) -> None:
-        sighting = look(self.call.body, self.of.canaries)
-        self.of.tally.sent(self.started, sighting)
+        self.of.tally.sent(self.started, look(self.call.body, self.of.canaries))
+        self.reading = self.of.received.read_request(strings(self.call.body))
         upstream = self.of.line.upstream
         streamed = self.call.dialect.streamed(self.call.body)
         idle_s = upstream.idle_timeout_s if streamed else upstream.whole_timeout_s
@@ -67,7 +69,7 @@ class ProxiedRequest:
         self.of.live.add(self)
         try:
             with self.of.line.open("POST", target, self.call.headers, self.data, idle_s, owner=self) as response:
-                self._answer(response, sighting)
+                self._answer(response)
         except (OSError, http.client.HTTPException) as error:
             self._unreachable(error)
         except UpstreamRefusal as error:
@@ -94,11 +96,11 @@ class ProxiedRequest:
             calls=[call.input for call in calls],
         )
 
-    def _answer(self, response: ProviderResponse, sighting: Sighting) -> None:
+    def _answer(self, response: ProviderResponse) -> None:
         if not 200 <= response.status < 300:
             self._error(response)
             return
-        self.of.tally.began(sighting)
+        self.of.received.confirm_request(self.reading)
         assembler = self.call.dialect.stream(response.headers.get_content_type())
         if assembler is not None:
             self._stream(response, assembler)

@@ -70,7 +70,7 @@ class GatewayReport(Frozen):
     refused: tuple[str, ...]  # why requests were not forwarded, each reason once
     unauthorised: int  # requests without the token
     interrupted: int  # answers cut because the agent or the runner hung up
-    reached: dict[str, bool]  # declared delivery -> it was in a request that the model answered
+    reached: dict[str, bool]  # declared text -> all of it was in requests that the model answered
     undeclared: tuple[str, ...]  # contamination: paths or names, sorted
     own_files: tuple[
         str, ...
@@ -159,7 +159,6 @@ class RequestTally:
     side_models: frozenset[str] | None = None  # patterns of names; None: every model is passed on
     refused: list[str] = field(default_factory=list[str])
     errors: list[ProviderError] = field(default_factory=list[ProviderError])
-    reached: set[str] = field(default_factory=set[str])
     undeclared: set[str] = field(default_factory=set[str])
     own_files: set[str] = field(default_factory=set[str])
     _named: set[str] = field(default_factory=set[str])  # Markdown files in the model's own words
@@ -198,11 +197,6 @@ class RequestTally:
             self.undeclared |= sighting.undeclared
             for path in sighting.claimed:
                 (self.own_files if _named(path, self._named) else self.undeclared).add(path)
-
-    def began(self, sighting: Sighting) -> None:
-        """The model has read the request: the provider answers it."""
-        with self._lock:
-            self.reached |= sighting.declared
 
     def succeeded(self, at: float, *, chain: str, started: float, main: bool, answer: ModelAnswer) -> None:
         with self._lock:

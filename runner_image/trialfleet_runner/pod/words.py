@@ -68,7 +68,7 @@ def _ever_less_of_end(end: End) -> Iterator[End]:
     scored = scored.model_copy(update={"needed": ()})
     yield end.model_copy(update={"scored": scored})
     nothing = Delivery()
-    for name in ("files", "targets", "node", "tokenizer", "abstained", "preflight", "reached_model"):
+    for name in ("files", "targets", "node", "tokenizer", "abstained", "preflight", "sent_share", "reached_model"):
         delivery = scored.delivery.model_copy(update={name: getattr(nothing, name)})
         scored = scored.model_copy(update={"delivery": delivery})
         yield end.model_copy(update={"scored": scored})

@@ -115,6 +115,34 @@ def test_deliveries_that_did_not_arrive_are_said(tmp_path: Path) -> None:
     assert any("none: undeclared files reached" in c for c in report.cautions)
 
 
+def test_a_treatment_that_arrives_in_part_is_in_the_answers_first_sentence(tmp_path: Path) -> None:
+    """Files that were cut in every trial, and a text in the prompt that lacks in one of ten."""
+    inline = InlineSpec(source="nearest")
+    composed = {"none": Condition(), "intent_layer": Condition(files="tree", inline=inline)}
+
+    def fate(trial: Trial) -> Fate:
+        if trial.condition == "none":
+            return Fate()
+        missed = trial.task == "alpha" and trial.rep == 0
+        reached: dict[str, bool | None] = {"files": False, "inline": not missed}
+        return Fate(delivery=Delivery(reached_model=reached, sent_share={"files": 0.876, "inline": 1.0 - missed}))
+
+    report = read(write(tmp_path, plan(conditions=composed), fate))
+    said = "files of intent_layer reached the model whole in 0 of 10 trials, and in part in 10 (87% of their words"
+    assert said in report.answer[0]
+    assert "inline" not in report.answer[0]
+    first_screen = to_markdown(report).partition("## Delivery")[0]
+    line = "intent_layer: files in 0 of 10 trials, in part in 10, inline text in 9 of 10 trials"
+    assert line in first_screen.replace("\\_", "_")
+
+
+def test_an_answer_does_not_speak_of_texts_that_arrived(tmp_path: Path) -> None:
+    composed = {"none": Condition(), "intent_layer": Condition(files="tree")}
+    arrived = Delivery(reached_model={"files": True}, sent_share={"files": 1.0})
+    report = read(write(tmp_path, plan(conditions=composed), lambda trial: Fate(delivery=arrived)))
+    assert not any("reached the model" in sentence for sentence in report.answer)
+
+
 def test_the_share_of_trials_that_used_a_skill_or_a_server_is_in_the_report(tmp_path: Path) -> None:
     """Two of five trials of one task opened the skill, none of the other; one of each called the server."""
     server = McpSpec(command=("docs",), version="1")

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.unit.analysis.parsed_page import Page
 from tests.unit.analysis.report_fixture import made, on_terminal
 from tests.unit.analysis.weak_designs_fixture import DEMO_LIKE, PRIMARY, weak
+from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.cost_sentence import spent
@@ -238,8 +239,9 @@ def test_every_format_begins_with_the_two_lines_and_the_table(lively: Report) ->
     assert document["answer"] == list(lively.answer)
     assert [row["name"] for row in document["summary"]] == list(rows(lively))
     first, second = lively.answer
-    assert f"{first} {second} Declared contrast" in terminal
-    assert f"**{first}**\n\n{second}\n\nFinal" in written
+    arrived = arrival_line(lively)
+    assert f"{first} {second} {arrived} Declared contrast" in terminal
+    assert f"**{first}**\n\n{second}\n\n{arrived}\n\nFinal" in written
     minute, below = page.split('id="answer"')[1].split('id="declared"')
     assert f"In one minute{first}{second}" in flat(re.sub(r"<[^>]+>", "", minute))
     assert "## In one minute\n\n**" in written

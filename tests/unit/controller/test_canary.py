@@ -76,6 +76,25 @@ def test_each_cell_watches_for_what_only_others_deliver(tmp_path: Path) -> None:
     assert (bare.digest, flat.digest) == ("0" * 64, "1" * 64)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        f"{FLAT}\n",
+        FLAT.replace(", kept", ",\n  kept"),
+        FLAT.replace("euros,", "<!-- since 2019 -->\neuros,"),
+        f"{FLAT} {TREE} {README}",
+    ],
+)
+def test_what_a_condition_delivers_in_another_form_is_not_forbidden_to_it(tmp_path: Path, own: str) -> None:
+    """Wrapped, joined when its agent strips a comment, or longer than a watched line."""
+    objects = Objects(tmp_path / "objects")
+    other = own if own.endswith(README) else FLAT
+    task = task_of(tmp_path, flat=own, tree=f"{other}\n")
+    bare, flat = (cell.condition for cell in watched(task, order_of(objects), conditions(task, objects), objects))
+    assert bare.forbidden["tree"] == (other[:160].rstrip(),)
+    assert flat.forbidden == {}
+
+
 @pytest.mark.parametrize(("source", "anchor", "empty"), [
     ("nearest", "shop/cart.py", False),
     ("nearest", "cli.py", True),  # only the root's node covers it

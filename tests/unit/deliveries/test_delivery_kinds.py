@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from tests.support.toys.delivery import ToyDelivery
 from trialfleet_deliveries.condition_parts import differing_parts
+from trialfleet_deliveries.declared_texts import declare_texts
 from trialfleet_deliveries.delivery import compose as compose_prompt
-from trialfleet_deliveries.delivery import declared_lines
 from trialfleet_deliveries.hook_log import HookLog
 from trialfleet_deliveries.reach import Reach
 from trialfleet_deliveries.registry import DELIVERIES, add_delivery, declares, gather_claims, list_channels
@@ -110,7 +110,8 @@ def test_what_is_added_reaches_the_prompt_and_is_proved(banner: ToyDelivery) -> 
     order = ConditionOrder.model_validate({"name": "c", "digest": "0" * 64, "banner": "Mind it."})
     composed = compose_prompt(order, task="Fix it.")
     assert composed.prompt == "Mind it.\n\nFix it."
-    assert declared_lines(composed, order) == {"banner": ("Mind it.",)}
+    texts = {one.name: one.text for one in declare_texts(composed, order, {}.get).texts}
+    assert texts["banner"] == "Mind it."
     assert gather_claims(order, Delivery(), HookLog((), 0)) == {"banner": ("banner",)}
     assert gather_claims(ORDER, Delivery(), HookLog((), 0)) == {}
 

@@ -17,6 +17,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Delivery
+from trialfleet_ledger.records.receipts import Arrival, Receipt, Receipts
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
@@ -29,7 +30,6 @@ from trialfleet_runner.model_access import upstream
 from trialfleet_sandbox.protocol import Exit
 
 NO_HOOK = HookLog((), 0)
-BOTH = frozenset({"files", "inline"})
 
 
 def report(**given: object) -> GatewayReport:
@@ -124,46 +124,44 @@ def test_the_sandbox_speaks_first_then_the_gateway_then_the_agent(
 # --- what reached the model -----------------------------------------------------------------------------
 
 
-def claimed(planned: Delivery, hook: HookLog, seen: GatewayReport | None, *, insisted: frozenset[str]) -> Delivery:
+def claimed(planned: Delivery, hook: HookLog, seen: GatewayReport | None, **shares: float) -> Delivery:
+    """`shares`: of the texts `files`, `inline`, and `node`, which is the hook's."""
     order = ConditionOrder(name="c", digest="0" * 64)
-    return delivered(planned, gather_claims(order, planned, hook), seen, insisted=insisted)
+    texts = tuple(
+        Receipt(
+            name=name.replace("node", "hook:a/AGENTS.md"),
+            channel=name,
+            size=100,
+            share=share,
+            arrival=Arrival.WHOLE if share == 1 else Arrival.IN_PART if share else Arrival.NOT_SENT,
+        )
+        for name, share in shares.items()
+    )
+    return delivered(planned, gather_claims(order, planned, hook), seen, Receipts(requests=1, receipts=texts))
 
 
-def test_every_part_is_claimed_by_its_own_line() -> None:
+def test_every_part_is_claimed_by_its_own_texts() -> None:
     planned = Delivery(files=("CLAUDE.md",), inline_tokens=9)
     hook = HookLog((Firing(1.0, "Read", "a/b.py", "a/AGENTS.md", True, 10),), 0)
-    seen = report(answered=1, turns=1, reached={"files": True, "inline": True, "hook:a/AGENTS.md": False})
-    found = claimed(planned, hook, seen, insisted=BOTH)
-    assert found.reached_model == {"files": True, "inline": True, "hook": False}
+    found = claimed(planned, hook, report(answered=1, turns=1), files=1.0, inline=0.25, node=0.0)
+    assert found.reached_model == {"files": True, "inline": False, "hook": False}
+    assert found.sent_share == {"files": 1.0, "inline": 0.25, "hook": 0.0}
 
 
 def test_without_a_model_or_an_answer_nothing_is_claimed() -> None:
     planned = Delivery(files=("CLAUDE.md",))
     for gateway in (None, report(requests=3)):
-        assert claimed(planned, NO_HOOK, gateway, insisted=BOTH).reached_model == {"files": None}
+        assert claimed(planned, NO_HOOK, gateway, files=1.0).reached_model == {"files": None}
 
 
-def test_files_without_a_line_of_their_own_prove_nothing_and_are_not_insisted_on() -> None:
-    """Only nested nodes, or a root file whose every line stands in the prompt as well."""
-    planned = Delivery(files=("a/AGENTS.md",))
-    seen = report(answered=1, turns=1, reached={})
-    assert claimed(planned, NO_HOOK, seen, insisted=BOTH).reached_model == {"files": None}
+def test_files_without_a_word_prove_nothing() -> None:
+    found = claimed(Delivery(files=("a.png",)), NO_HOOK, report(answered=1, turns=1))
+    assert (found.reached_model, found.sent_share) == ({"files": None}, {})
 
 
 def test_a_forged_hook_log_claims_nothing() -> None:
     hook = HookLog((Firing(1.0, "Read", "x", "no/such/AGENTS.md", True, 1),), 0)
-    seen = report(answered=1, turns=1, reached={})
-    assert claimed(Delivery(), hook, seen, insisted=BOTH).reached_model == {"hook": None}
-
-
-@pytest.mark.parametrize("part", ["files", "inline"])
-def test_an_insisted_part_that_did_not_arrive_halts(part: str) -> None:
-    planned = Delivery(files=("CLAUDE.md",), inline_tokens=9)
-    seen = report(answered=1, turns=1, reached={"files": True, "inline": True} | {part: False})
-    with pytest.raises(Lost, match=f"did not reach the model: {part}") as caught:
-        claimed(planned, NO_HOOK, seen, insisted=BOTH)
-    assert (caught.value.loss, caught.value.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
-    assert claimed(planned, NO_HOOK, seen, insisted=BOTH - {part}).reached_model[part] is False
+    assert claimed(Delivery(), hook, report(answered=1, turns=1)).reached_model == {"hook": None}
 
 
 def test_a_secret_in_a_diff_is_masked_line_by_line() -> None:

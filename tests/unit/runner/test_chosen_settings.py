@@ -70,7 +70,7 @@ NAMED = [
         ("codex", "leave it out", "features.responses_websockets features.remote_control features.memories"),
         ("codex", "leave it out", "features.omit_skill_descriptions features.respect_system_proxy"),
         ("codex", "model:", "agents.reviewer.config_file auto_review.policy"),
-        ("codex", "files:", "project_root_markers project_doc_max_bytes memories.generate"),
+        ("codex", "files:", "project_root_markers project_doc_fallback_filenames memories.generate"),
         ("codex", "other prices", "service_tier"),
         ("copilot", "leave it out", "experimental"),
         ("copilot", "mcp:", "disabledMcpServers enabledMcpServers"),

@@ -351,13 +351,10 @@ def test_the_same_words_in_a_file_or_in_the_prompt_claim_nothing() -> None:
     assert look({"system": words}, Canaries()).claimed == {"/etc/CLAUDE.md"}  # the positive control
 
 
-def test_needles_are_found_in_any_decoded_string() -> None:
-    canaries = Canaries(
-        declared={"inline": ('say "hi" — now',), "hook": ("absent",)}, forbidden={"bait": ("B41T",)}
-    )
+def test_forbidden_lines_are_found_in_any_decoded_string() -> None:
+    canaries = Canaries(forbidden={"bait": ("B41T",), "said": ('say "hi" — now',), "hook": ("absent",)})
     body = json.loads(json.dumps({"input": [{"content": 'x say "hi" — now y'}], "metadata": {"B41T": 1}}))
-    found = look(body, canaries)
-    assert (found.declared, found.undeclared) == ({"inline"}, {"bait"})
+    assert look(body, canaries).undeclared == {"bait", "said"}
 
 
 def test_large_requests_wait_for_one_another_and_one_alone_always_fits() -> None:

@@ -99,7 +99,6 @@ def test_the_pull_sentence_names_the_file_that_is_there() -> None:
     assert "GEMINI.md" in made(GEMINI).prompt
     assert "CLAUDE.md" not in made(GEMINI).prompt
     assert made(GEMINI).delivery.read_as == {"CLAUDE.md": "GEMINI.md"}
-    assert made(GEMINI).needles == {"files": "Root words."}
 
 
 def test_the_roots_text_is_in_the_prompt_of_an_agent_that_loads_none() -> None:
@@ -107,5 +106,5 @@ def test_the_roots_text_is_in_the_prompt_of_an_agent_that_loads_none() -> None:
     assert told.prompt.startswith("Mend it.\n\n")
     assert told.prompt.endswith("# Shop\n\nRoot words.")
     assert told.delivery.read_as == {"CLAUDE.md": PROMPT}
-    assert told.needles == {"files": "Root words."}
+    assert told.told == "# Shop\n\nRoot words."
     assert made(AS_NAMED).prompt in told.prompt

@@ -6,7 +6,7 @@ import pytest
 
 from trialfleet_deliveries import tokens
 from trialfleet_deliveries.composed import Composed, Rule
-from trialfleet_deliveries.delivery import compose, needle, with_text
+from trialfleet_deliveries.delivery import compose, with_text
 from trialfleet_deliveries.naming import fitting, globs_of, naming, neutral, two_lines
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.conditions import PRESETS
@@ -68,10 +68,6 @@ def test_tree_with_pull_and_hook() -> None:
         "pkg/empty/AGENTS.md": "",
         "pkg/old/CLAUDE.md": "Notes on the code in pkg/old/ (from pkg/old/CLAUDE.md):\n\n## Pitfalls\n\n- old",
     }
-    assert made.hook_needles == {
-        "pkg/AGENTS.md": "Notes on the code in pkg/ (from pkg/AGENTS.md):",
-        "pkg/old/CLAUDE.md": "Notes on the code in pkg/old/ (from pkg/old/CLAUDE.md):",
-    }
     assert made.delivery.coverage is Coverage.NOT_ASKED
     assert "-- `make test`" in made.stripped
     assert made.stripped.count("a/CLAUDE.md") == 1
@@ -85,7 +81,7 @@ def test_tree_with_inline_and_hook_has_no_pull_sentence() -> None:
     assert made.delivery.coverage is Coverage.COVERED
     assert made.delivery.inline_tokens == tokens.count(INLINE)
     assert made.delivery.tokenizer == tokens.name()
-    assert made.needles == {"files": "The whole code base in words.", "inline": "- shared cache"}
+    assert made.inline == INLINE
 
 
 @pytest.mark.parametrize(
@@ -114,8 +110,6 @@ def test_every_preset_is_what_its_name_says(name: str, added: str, files: dict[s
     assert made.delivery.files == tuple(sorted(files))
     if files is not TREE:  # which has commands that are taken out
         assert made.files == files
-    needles = {"placebo": {"files": "Test framework: pytest"}, "none": {}}
-    assert made.needles == needles.get(name, made.needles)
     assert (made.delivery.coverage is Coverage.NOT_ASKED) == (preset.inline is None)
 
 
@@ -128,7 +122,7 @@ def test_without_a_covering_node_the_prompt_is_that_without_inline(anchor: str |
         assert made.system is None
         assert made.delivery.coverage is Coverage.NONE
         assert made.delivery.inline_tokens is None
-        assert "inline" not in made.needles
+        assert made.inline == ""
 
 
 def test_the_system_channel() -> None:
@@ -168,8 +162,7 @@ def test_a_frozen_text_comes_where_the_channel_says() -> None:
         assert made.rule == (Rule(("a/**",), "Go to a.py.") if channel == "rules" else None)
         assert made.hooked == (channel == "rules")
         assert (made.delivery.targets, made.delivery.coverage) == (("a.py",), Coverage.COVERED)
-        assert made.needles == ({} if channel == "rules" else {"inline": "Go to a.py."})
-        assert made.rule_needle == ("Go to a.py." if channel == "rules" else None)
+        assert made.inline == ("" if channel == "rules" else "Go to a.py.")
 
 
 def test_a_nearest_text_as_a_rule_is_about_its_folder() -> None:
@@ -186,7 +179,7 @@ def test_what_a_preflight_found_is_added_to_what_was_composed_before() -> None:
     order = ConditionOrder(name="c", digest="0" * 64, pull=True, inline=spec)
     made = with_text(before, order, "Look at a.py.", ["a.py"])
     assert made.prompt == f"{before.prompt}\n\nLook at a.py."
-    assert made.needles == {"files": before.needles["files"], "inline": "Look at a.py."}
+    assert (before.inline, made.inline) == ("", "Look at a.py.")
     assert made.delivery.targets == ("a.py",)
     assert made.delivery.inline_tokens == tokens.count("Look at a.py.")
 
@@ -200,13 +193,6 @@ def test_a_path_that_leaves_the_tree_is_refused(path: str) -> None:
 def test_a_node_that_is_not_text_is_refused_by_name() -> None:
     with pytest.raises(OperatorError, match=r"pkg/AGENTS\.md"):
         composed(None, {"pkg/AGENTS.md": b"\xff\xfe"}, inline=NEAREST)
-
-
-def test_a_needle_is_not_what_stands_in_the_prompt_anyway() -> None:
-    assert needle("short\nthe longest line here\n", not_in="") == "the longest line here"
-    assert needle("short\nthe longest line here\n", not_in="see the longest line here") == "short"
-    assert needle("\n \n", not_in="") is None
-    assert len(needle("x" * 1000, not_in="") or "") == 160
 
 
 def test_pull_sentence_names_what_is_there() -> None:

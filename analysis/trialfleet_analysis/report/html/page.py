@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from xml.etree.ElementTree import Element
 
+from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import report_context
 from trialfleet_analysis.report.findings.record import declared_contrast
@@ -44,7 +45,9 @@ def heading(report: Report) -> Element:
 def answer(report: Report) -> Element:
     """The decision, its size and its cost in two lines; the difference drawn; what to doubt."""
     drawing = strip(report.headline) if report.headline and declared_contrast(report) else None
-    return in_one_minute(report.answer, drawing, cautions_list(report.cautions))
+    arrived = arrival_line(report)
+    line = h("p", arrived, class_="size") if arrived else None
+    return in_one_minute(report.answer, line, drawing, cautions_list(report.cautions))
 
 
 def _contrast(report: Report) -> Node:

@@ -11,6 +11,7 @@ from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.bundle_parts import BundleParts
 from trialfleet_analysis.viewer.pages import parts
 from trialfleet_analysis.viewer.pages.patch import patch
+from trialfleet_analysis.viewer.pages.receipts_table import render_receipts
 from trialfleet_analysis.viewer.pages.scaffold import block, chip, document, main, notice, top, way_back
 from trialfleet_analysis.viewer.pages.trajectory import trajectory
 from trialfleet_analysis.viewer.trial_record import TrialRecord
@@ -118,6 +119,7 @@ def _bundle(record: TrialRecord, found: BundleParts, shows_bug: Sequence[str], t
         section("patch", "Patch", patch(found.patch, "Patch")),
         section("tests", "Tests", parts.tests([found.tests], ["Outcome"], shows_bug), _output(found)),
         section("metrics", "Metrics and cost", parts.metrics([scored_metrics(record)], ["This trial"])),
+        section("received", "What the model received", render_receipts(found.receipts)),
         section("files", "Files of the bundle", _files(record, found, to)),
     ]
 
