@@ -1,4 +1,4 @@
-"""The viewer in a real browser on what is large: 10,000 trials, and lines of 50 MB."""
+"""The viewer in a real browser on what is large: 10,000 trials, and lines of 16 MB."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_from_the_first_screen_to_a_trial_and_back(window: Browser, viewer: View
     assert all(url.startswith(f"{viewer.origin}/") for url in window.requested() if not url.startswith("data:"))
 
 
-LINE = b"<u>x\x1b[31m" * (50 * 2**20 // 9)
+LINE = b"<u>x\x1b[31m" * (16 * 2**20 // 9)
 LONG = {
     "prompt.txt": LINE[: 2**20],
     "patch.diff": b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+" + LINE,
@@ -70,7 +70,7 @@ LONG = {
 }
 
 
-def test_lines_of_50_mb_are_cut(window: Browser, tmp_path: Path) -> None:
+def test_lines_of_16_mb_are_cut(window: Browser, tmp_path: Path) -> None:
     frozen = plan(reps=1)
     a, b = (trial for trial in trials(frozen) if trial.task == "alpha")
     write(tmp_path / "runs", frozen, lambda trial: Fate(files=LONG if trial.id == a.id else {}))
