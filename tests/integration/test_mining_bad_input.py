@@ -180,9 +180,7 @@ def test_a_clone_that_lacks_a_file(tmp_path: Path, lost: str) -> None:
     assert "full clone" in finding["hint"]
     change = made.git("rev-parse", "HEAD~:shop/a.py")
     (made.folder / ".git/objects" / change[:2] / change[2:]).unlink()
-    with pytest.raises(OperatorError, match=f"unable to read {change}") as refused:
-        mined(made)
-    assert "full clone" in str(refused.value.hint)
+    assert mined(made)["stages"]["candidates"] == 0, "what both commits change cannot be read"
 
 
 def test_limits_of_time_and_dates(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class Miner:
 
     def _make_room(self, environment: Environment) -> None:
         """For its packages, where the index says how large they are. Raises `OperatorError` if they never fit."""
-        if self.room is None or not isinstance(environment, PythonEnvironment) or environment.lock is None:
+        if self.room is None or not isinstance(environment, PythonEnvironment):
             return
         lock = (self.file.parent / environment.lock).read_text()
         fetched = count_download_bytes(lock, environment.python[0], find_sizes)
