@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow]
 COMMENT = (
     "<!-- Maintainers: keep this file short. Every line is paid for in each session, so discuss additions. -->"
 )
-PROSE = "# Shop\n\nPrices are whole cents, and sums have no rounding.\n\nSee @docs/rules.md and @docs/gone.md.\n"
+PROSE = (
+    "# Shop\n\nPrices are whole cents, and sums have no rounding.\n\nSee @.claude/notes.md and @docs/gone.md.\n"
+)
 RULES = "Imported: a discount is a percentage of the whole sum, never of one price.\n"
 LONG = "# Shop\n\n" + "".join(
     f"Rule {number:04d}: prices are whole cents, never floats.\n" for number in range(900)
@@ -30,7 +32,7 @@ LIMIT = 32 * 1024  # of Codex, for all its AGENTS.md together
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     root = tmp_path_factory.mktemp("receipts")
     root.chmod(0o755)
-    stripped = {"CLAUDE.md": f"{COMMENT}\n{PROSE}", "docs/rules.md": RULES}
+    stripped = {"CLAUDE.md": f"{COMMENT}\n{PROSE}", ".claude/notes.md": RULES}
     return Lab(root, contexts={"stripped": stripped, "long": {"CLAUDE.md": LONG}})
 
 
@@ -69,8 +71,8 @@ def test_claude_code_strips_a_comment_and_follows_an_import(lab: Lab, model: Scr
     ran = run(lab, model, "claude-code", "stripped")
     found = receipts(ran)
     assert (found["files"].arrival, found["files"].changes) == (Arrival.CHANGED, (TextChange.COMMENT,))
-    assert found["files:docs/rules.md"].arrival is Arrival.WHOLE
+    assert found["files:.claude/notes.md"].arrival is Arrival.WHOLE
     imports = [(one.path, one.present, one.arrival) for one in found["files"].imports]
-    assert imports == [("docs/rules.md", True, Arrival.WHOLE), ("docs/gone.md", False, None)]
+    assert imports == [(".claude/notes.md", True, Arrival.WHOLE), ("docs/gone.md", False, None)]
     assert found["prompt"].arrival is Arrival.WHOLE
     assert ran.scored.delivery.reached_model == {"files": True}
