@@ -173,7 +173,7 @@ def permute_means(
             mine = stage.task == task
             order = np.lexsort((stage.arm[mine], stage.values[mine]))  # whatever the order of the trials
             values, arm = stage.values[mine][order], stage.arm[mine][order]
-            rng = np.random.default_rng([seed, number, zlib.crc32(names[task].encode())])
+            rng = np.random.default_rng([seed, number, zlib.crc32(names[int(task)].encode())])
             drawn = _draw_arms(values, arm, paths, rng)
             sums[task], tilts[task] = sums[task] + drawn[0], tilts[task] + drawn[1]
             for place, of in enumerate((1, 0)):
