@@ -105,13 +105,15 @@ class LossTestFinding:
 class _Judge:
     """A test of the contrast. `test`: p, and the side that it points to; `decide`: what follows; `by_task`: counts
     of its strata as those of tasks, for the difference. `choices`: of lost runs, how many are tried one by one.
-    `compare`: of all tasks' counts under an assumption, those of the tasks that the contrast would be made of."""
+    `compare`: of all tasks' counts under an assumption, those of the tasks that the contrast would be made of.
+    `exchangeable`: the order of the tasks does not matter."""
 
     test: Callable[[Arms[Integers]], tuple[float | None, int]]
     decide: Callable[[Arms[Integers]], int]
     by_task: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
     choices: int = FEW_CHOICES
     compare: Callable[[Arms[Integers]], Arms[Integers]] = lambda counts: counts
+    exchangeable: bool = False
 
 
 def robust(
@@ -164,7 +166,9 @@ def _fixed(test: Callable[[Arms[Integers]], tuple[float | None, int]], scheme: S
     def compare(counts: Arms[Integers]) -> Arms[Integers]:
         return counts if scheme.keeps_thin else _without_thin(counts, six)
 
-    return _Judge(test, lambda counts: judged("", counts, test, scheme.alpha).decision, compare=compare)
+    return _Judge(
+        test, lambda counts: judged("", counts, test, scheme.alpha).decision, compare=compare, exchangeable=True
+    )
 
 
 def _without_thin(counts: Arms[Integers], six: SixCounts) -> Arms[Integers]:
@@ -187,10 +191,14 @@ def _finding(
     named = {"as measured": measured}
     named |= {name: judge.compare(counts) for name, counts in assumed(six).items()}
     decisions = {name: judge.decide(counts) for name, counts in named.items()}
+
+    def decide(counts: Arms[Integers]) -> int:
+        return judge.decide(judge.compare(counts))
+
     found = tipping(
         six,
         decisions["complete case"],
-        lambda counts: judge.decide(judge.compare(counts)),
+        _remember(decide, six) if judge.exchangeable else decide,
         choices=judge.choices,
     )
     return RobustnessFinding(
@@ -208,6 +216,22 @@ def _finding(
         tipping_point=found.point,
         tipping_exhaustive=found.exhaustive,
     )
+
+
+def _remember(decide: Callable[[Arms[Integers]], int], six: SixCounts) -> Callable[[Arms[Integers]], int]:
+    """`decide`, asked once for all choices that give the same counts in another order of the tasks: where many
+    tasks lost as many, these are most."""
+    ended = six[1] + six[2], six[4] + six[5]
+    known: dict[bytes, int] = {}
+
+    def recall(counts: Arms[Integers]) -> int:
+        rows = np.column_stack([*counts, *ended])
+        key = rows[np.lexsort(rows.T)].tobytes()
+        if key not in known:
+            known[key] = decide(counts)
+        return known[key]
+
+    return recall
 
 
 def _scenario(name: ScenarioName, counts: Arms[Integers], judge: _Judge, decision: int) -> ScenarioFinding:

@@ -68,9 +68,9 @@ def margin_scores(x_a: Integers, n_a: Integers, x_b: Integers, n_b: Integers, ma
     """Passes and trials of both arms, shape (…, tasks) each, every task of the same weight. Every task needs
     trials in both arms.
 
-    >>> found = margin_scores(np.array([4, 3]), np.array([5, 5]), np.array([4, 4]), np.array([5, 5]), 0.1)
+    >>> found = margin_scores(np.array([4, 3]), np.array([5, 5]), np.array([4, 4]), np.array([5, 5]), 0.2)
     >>> round(float(found.estimate), 3), round(float(found.z_lower), 3)
-    (-0.1, 0.0)
+    (-0.1, 0.494)
     """
     share(margin, "margin")
     four = tuple(floats(values) for values in (x_a, n_a, x_b, n_b))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from pydantic import TypeAdapter
 from scipy import stats
 
 from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
+from trialfleet_analysis.analysis_plan import sensitivity
 from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
 from trialfleet_designs.comparison.columns import Columns, Scheme, counted
 from trialfleet_designs.comparison.contrast import Contrast, Sides, all_contrasts, contrasted, sides
@@ -250,3 +252,20 @@ def test_a_contrast_without_any_shared_task_has_reasons() -> None:
     found = contrasted(Sides("intent_layer", "none", "primary"), fixed, columns, counted(columns, fixed))
     assert (found.tasks, found.treatment_rate, found.these_tasks.agrees) == (0, None, None)
     assert found.tasks_like_these.test.reason == "no tasks"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tasks_that_are_exchanged_are_judged_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And as if each had been judged by itself."""
+    rng = np.random.default_rng(seed)
+    passed = (rng.random((4, 2, 6)) < np.array([0.8, 0.4])[:, None]).astype(float)
+    passed[:, 0, : rng.integers(1, 4)] = np.nan
+    passed[rng.integers(4), 1, 0] = np.nan
+    fixed, columns = scheme(4, reps=6), laid_out(passed)
+    found = analyse(fixed, columns).robustness
+
+    def ask_each(decide: Callable[..., int], _: object) -> Callable[..., int]:
+        return decide
+
+    monkeypatch.setattr(sensitivity, "_remember", ask_each)
+    assert analyse(fixed, columns).robustness == found
