@@ -9,6 +9,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.plurals import plural
 
+NAMED = 4  # conditions on the first screen
 ENOUGH_TRIALS = 0.9  # share of the trials in which a treatment arrived; below, the answer says so
 
 
@@ -23,15 +24,27 @@ def qualify_answer(sentences: Sequence[str], report: Report) -> tuple[str, ...]:
 
 
 def arrival_line(report: Report) -> str | None:
-    """For the first screen: in how many trials all that each condition declares arrived. None where no model was
-    asked."""
-    of = dict[str, list[str]]()
+    """For the first screen: of each condition, in how many trials all of its least received part arrived. None
+    where
+    no model was asked."""
+    worst = dict[str, Channel]()
     for one in _select_claimed(report):
-        part = f", in part in {one.in_part:,}" if one.in_part else ""
-        share = f"{one.reached:,} of {plural(one.reached + one.not_reached, 'trial')}{part}"
-        of.setdefault(one.condition, []).append(f"{_name_channel(one)} in {share}")
-    each = [f"{condition}: {', '.join(parts)}" for condition, parts in of.items()]
-    return f"Reached the model whole – {'; '.join(each)}." if each else None
+        known = worst.get(one.condition)
+        if known is None or _share_reached(one) < _share_reached(known):
+            worst[one.condition] = one
+    first = sorted(worst.values(), key=_share_reached)  # what did not arrive is never among the rest
+    each = "; ".join(map(_describe_least, first[:NAMED]))
+    rest = f"; and {plural(len(first) - NAMED, 'condition')} more" if len(first) > NAMED else ""
+    return f"Reached the model whole: {each}{rest}." if each else None
+
+
+def _share_reached(one: Channel) -> float:
+    return one.reached / (one.reached + one.not_reached)
+
+
+def _describe_least(one: Channel) -> str:
+    part = f", in part in {one.in_part:,}" if one.in_part else ""
+    return f"{one.condition} in {one.reached:,} of {one.reached + one.not_reached:,}{part} ({_name_channel(one)})"
 
 
 def _select_claimed(report: Report) -> Iterator[Channel]:

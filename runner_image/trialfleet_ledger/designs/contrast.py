@@ -36,7 +36,7 @@ class Primary(Declaration):
     control: Name
     estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    margin: Annotated[float, BeforeValidator(read_margin), Field(gt=0, lt=1)] | None = None
+    margin: Annotated[float, Field(gt=0, lt=1), BeforeValidator(read_margin)] | None = None
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
     stop: StopDeclaration | None = None
     halve: bool = False

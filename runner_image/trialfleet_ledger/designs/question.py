@@ -41,7 +41,7 @@ class QuestionPrimary(Declaration):
     question: Question | Literal["cheaper_and_not_worse"]
     treatment: Name
     control: Name
-    margin: Annotated[float, BeforeValidator(read_margin), Field(gt=0, lt=1)]
+    margin: Annotated[float, Field(gt=0, lt=1), BeforeValidator(read_margin)]
     estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
     alpha: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
     stop: StopRule | None = None
