@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ from trialfleet_designs.document.figures import percent, times
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.metric.looks import design_of_metric
 from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.least_reps import find_least_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary
@@ -45,8 +45,7 @@ class MetricRow:
 @dataclass(frozen=True)
 class MetricPlan(OwnPlan):
     """`cv`: the coefficient of variation of a trial's metric within a task and condition; `stated`: by the
-    operator.
-    `needed`: the least reps with the power wanted at the effect; None: more than 1,000."""
+    operator. `needed`: the least reps with the power wanted at the effect; None: more than 1,000."""
 
     campaign: str
     metric: ComparedMetric
@@ -130,15 +129,5 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
             MetricRow(reps, 2 * reps * tasks, tuple(at(reps, one) for one in ratios)) for reps in asked.reps
         ),
         effect=effect,
-        needed=_least_reps(lambda reps: at(reps, effect).power >= asked.effort.power),
+        needed=find_least_reps(lambda reps: at(reps, effect).power >= asked.effort.power, MOST_REPS),
     )
-
-
-def _least_reps(enough: Callable[[int], bool]) -> int | None:
-    least, most = 1, MOST_REPS
-    if not enough(most):
-        return None
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if enough(middle) else (middle, most)
-    return most

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from trialfleet_designs.document.figures import percent, points
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.power.effort import Effort
+from trialfleet_designs.power.least_reps import find_least_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.power.stops import shifted
 from trialfleet_designs.protocol import PowerQuestion
@@ -137,16 +137,5 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
         effort=asked.effort,
         rows=tuple(row(one) for one in asked.reps),
-        needed=_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power),
+        needed=find_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power, MOST_REPS),
     )
-
-
-def _least_reps(enough: Callable[[int], bool]) -> int | None:
-    """By bisection: power rises with the reps but for steps of a lattice."""
-    least, most = 1, MOST_REPS
-    if not enough(most):
-        return None
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if enough(middle) else (middle, most)
-    return most
