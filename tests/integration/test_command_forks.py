@@ -93,7 +93,7 @@ def test_its_time_is_limited(folder: Path) -> None:
 def test_one_that_runs_is_heard_and_told(folder: Path) -> None:
     """Executed, then forked."""
     (folder / "waits.py").write_text(
-        "import sys, time\nprint('begun', flush=True)\nprint('why', file=sys.stderr, flush=True)\ntime.sleep(60)\n"
+        "import sys, time\nprint('why', file=sys.stderr, flush=True)\nprint('begun', flush=True)\ntime.sleep(60)\n"
     )
     kinds: list[str] = []
     for _ in range(2):

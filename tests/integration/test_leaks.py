@@ -184,7 +184,7 @@ def test_control_with_the_grants_mounted_they_are_found(tmp_path: Path) -> None:
 @pytest.mark.needs("root")
 def test_nothing_is_found_as_another_user(hidden_tests: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
-    roots = [*places(hidden_tests), str(hidden_tests.cache.root)]
+    roots = [".", *places(hidden_tests), str(hidden_tests.cache.root)]
     assert searched(hidden_tests, roots, TRIALFLEET_TEST_SECRET=KEY, ANTHROPIC_API_KEY=KEY) == set()
 
 

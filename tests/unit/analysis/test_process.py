@@ -132,7 +132,7 @@ def test_a_treatment_that_arrives_in_part_is_in_the_answers_first_sentence(tmp_p
     assert said in report.answer[0]
     assert "inline" not in report.answer[0]
     first_screen = to_markdown(report).partition("## Delivery")[0]
-    line = "intent_layer: files in 0 of 10 trials, in part in 10, inline text in 9 of 10 trials"
+    line = "Reached the model whole: intent_layer in 0 of 10, in part in 10 (files)."
     assert line in first_screen.replace("\\_", "_")
 
 

@@ -157,7 +157,8 @@ def test_paths_are_utf8_in_every_locale(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    assert ended.stderr.startswith(b"trialfleet: grosse-?.yaml:1:".replace(b"ss", b"?"))
+    said = [line for line in ended.stderr.splitlines() if b" is at work; " not in line]  # as a slow machine says
+    assert said[0].startswith(b"trialfleet: gro?e-?.yaml:1:")
 
 
 def test_every_replacement_is_ascii() -> None:
