@@ -157,7 +157,7 @@ def _r_packages() -> bool:
     """R, with the packages that tests compare with."""
     if shutil.which("Rscript") is None:
         return False
-    asked = ["Rscript", "-e", 'find.package(c("rpact", "metafor"))']
+    asked = ["Rscript", "-e", 'find.package(c("rpact", "metafor", "clubSandwich"))']
     return subprocess.run(asked, capture_output=True, timeout=60, check=False).returncode == 0
 
 

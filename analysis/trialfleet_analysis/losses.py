@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts
-from trialfleet_designs.comparison.contrast import plain_test
+from trialfleet_designs.comparison.plain import plain_test
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.stage_reached import Stage
 from trialfleet_statistics.estimates import Test

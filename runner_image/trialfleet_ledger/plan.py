@@ -61,6 +61,10 @@ class Cell(Frozen):
     empty: bool = False  # the condition's inline text has nothing to say for this task
 
 
+def is_unknown(value: str | None) -> bool:
+    return value is None
+
+
 class PlannedTask(Frozen):
     """A task of the plan: the order for its runners and what reports need."""
 
@@ -73,6 +77,7 @@ class PlannedTask(Frozen):
     category: str | None = None  # as the task file says
     difficulty: str | None = None
     committed: date | None = None  # day of the fix; None: not known
+    repository: str | None = Field(default=None, exclude_if=is_unknown)  # None: plans of before
 
 
 class PlannedAgent(Frozen):

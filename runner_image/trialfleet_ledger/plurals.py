@@ -5,8 +5,11 @@ from __future__ import annotations
 
 def plural(number: int, noun: str) -> str:
     """
-    >>> plural(1, "trial"), plural(2, "loss"), plural(1200, "task")
-    ('1 trial', '2 losses', '1,200 tasks')
+    >>> plural(1, "trial"), plural(2, "loss"), plural(1200, "task"), plural(3, "repository")
+    ('1 trial', '2 losses', '1,200 tasks', '3 repositories')
     """
-    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
-    return f"{number:,} {noun}{ending}"
+    if number == 1:
+        return f"{number:,} {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"

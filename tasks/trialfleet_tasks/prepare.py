@@ -94,6 +94,7 @@ def prepare_task(
         category=task.spec.category,
         difficulty=task.spec.difficulty,
         committed=prepared.committed,
+        repository=task.repository,
     )
 
 

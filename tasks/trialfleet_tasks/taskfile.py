@@ -13,6 +13,7 @@ from trialfleet_ledger.task import (
     GitSource,
     PythonEnvironment,
     Repo,
+    SdistSource,
     Source,
     TaskFile,
     TaskSpec,
@@ -57,6 +58,17 @@ class LoadedTask:
     def files(self) -> tuple[Path, ...]:
         """The task file, and the lock that it names."""
         return (self.file,) if self.lock_path is None else (self.file, self.lock_path)
+
+    @property
+    def repository(self) -> str:
+        """By which repositories are told apart: its address, its project on a package index, or the task file."""
+        if self.repo.url is not None:
+            return self.repo.url.removesuffix("/").removesuffix(".git")
+        if isinstance(self.source, GitSource):
+            return self.source.url.removesuffix("/").removesuffix(".git")
+        if isinstance(self.source, SdistSource):
+            return self.source.fixed.partition("==")[0].lower()
+        return self.file.stem
 
     @property
     def pythonpath(self) -> tuple[str, ...]:

@@ -345,7 +345,9 @@ def test_an_agent_that_is_evicted_for_its_disk_is_exhausted_by_what_its_runner_l
     """The kubelet keeps the message of a runner that it gives no time."""
     words = LastWords(state="running", program="agent").model_dump_json(exclude_defaults=True)
     fill = "dd if=/dev/zero of=/trialfleet/agent/full bs=1M count=64 2>/dev/null; sleep 120"
-    departure = run(rig, f"echo '{words}' > /dev/termination-log; sleep 120", agent=fill)
+    waits = "until [ -e /trialfleet/agent/told ]; do sleep 0.1; done"  # on a busy node it may be evicted before
+    tells = f"echo '{words}' > /dev/termination-log; touch /trialfleet/agent/told; sleep 120"
+    departure = run(rig, tells, agent=f"{waits}; {fill}")
     loss = loss_of(departure)
     assert departure.exhausted
     assert (loss.loss, loss.by_patch) == (LossClass.OVERUSE, False)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trialfleet_designs.comparison.columns import Columns, Scheme
-from trialfleet_designs.comparison.contrast import Contrast, plain_test
+from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.comparison.correction import AdjustedPValue, Corrected, PValueSlot, in_both_estimands
+from trialfleet_designs.comparison.plain import plain_test
 from trialfleet_ledger.metric_table import METRICS
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.continuous import (

@@ -68,7 +68,14 @@ def scheme_of(
         planned_reps=plan.reps,
         decisions=frame.decisions,
         in_place=None if plan.primary is not None else plan.declared,
+        repositories=_name_repositories(kept),
     )
+
+
+def _name_repositories(tasks: Sequence[PlannedTask]) -> tuple[str, ...]:
+    """Of each task; nothing where a plan of before does not say one."""
+    known = [task.repository for task in tasks if task.repository is not None]
+    return tuple(known) if len(known) == len(tasks) else ()
 
 
 def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:

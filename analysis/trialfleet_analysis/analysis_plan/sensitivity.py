@@ -21,8 +21,9 @@ from trialfleet_designs.comparison.columns import (
     rates,
 )
 from trialfleet_designs.comparison.compared import compare_tasks
-from trialfleet_designs.comparison.contrast import Contrast, pair_tasks, plain_test, side
+from trialfleet_designs.comparison.contrast import Contrast, pair_tasks, side
 from trialfleet_designs.comparison.judge import GOES_ON, RunJudge
+from trialfleet_designs.comparison.plain import plain_test
 from trialfleet_statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
 from trialfleet_statistics.estimates import Bools, Estimand, Integers, Interval, Test

@@ -13,8 +13,9 @@ from trialfleet_analysis.analysis_plan.subgroups import EXACT, interaction
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.columns import FourCounts, rates
-from trialfleet_designs.comparison.contrast import agree, plain_interval, plain_test, side
+from trialfleet_designs.comparison.contrast import agree, side
 from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.comparison.plain import plain_interval, plain_test
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.comparisons import (
     StratifiedTest,
@@ -117,7 +118,7 @@ def combined(
     """Every number, without its sentences. `campaigns`: by `labelled`; `apart`: their `differences`. Where the
     declared estimands differ it is these tasks; where the alphas differ, the least."""
     alpha = min(one.primary.alpha for one in campaigns)
-    estimands = {one.primary.estimand for one in campaigns}
+    estimands = {one.primary.reach for one in campaigns}
     estimand: Estimand = "tasks_like_these" if estimands == {"tasks_like_these"} else "these_tasks"
     own = [_own(one, estimand, 1 - alpha) for one in campaigns]
     among = [one for one in own if one.variance is not None and one.difference.estimate is not None]

@@ -17,36 +17,20 @@ from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.comparison.pair_evidence import PairEvidence
-from trialfleet_ledger.designs.looks import Verdict
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_statistics.estimates import Interval, rejects
+from trialfleet_statistics.estimates import rejects
 from trialfleet_statistics.sequential import anytime_p
 
 
-@dataclass(frozen=True)
-class MultipliedCampaign:
-    """One factor. `log_evidence`: ln E after `blocks`, its last look; `p_value`: the campaign's own, of its
-    largest evidence; `difference`: over complete pairs, with its confidence sequence; `broken`: pairs of which a
-    trial has no verdict; `side`: which its bets favour, 1 the treatment; `ended`: why it is over, None while it
-    may go on."""
+@dataclass(frozen=True, kw_only=True)
+class MultipliedCampaign(PairEvidence):
+    """One factor: what a campaign's bets have won, and whose they are."""
 
     label: str
     where: str
     uid: str
     treatment: str
     control: str
-    tasks: int
-    blocks: int
-    won: int
-    lost: int
-    equal: int
-    broken: int
-    side: int
-    halted: tuple[str, ...]
-    log_evidence: float
-    p_value: float | None
-    difference: Interval
-    ended: Verdict | None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from trialfleet_designs.document.tables import spaced
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan, halving_plan
 from trialfleet_designs.power.own_plan import OwnPlan
+from trialfleet_designs.power.repositories import plan_repositories
 from trialfleet_designs.power.stops import Stopping, StopsPlan, control_rates
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.registry import find_design
@@ -175,6 +176,8 @@ def _campaign(asked: PowerOptions) -> Answered:
         plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
     price = asked.cost_rep or (pilot.cost_rep if pilot else None)
     plan = replace(plan, halvings=_halvings(subject, tasks, _reps(asked, subject), price))
+    if subject is not None and tasks == subject.tasks:
+        plan = replace(plan, repositories=plan_repositories(subject.repositories))
     if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:
         base = control_rates(tasks, plan.assumptions.control.value, plan.assumptions.icc.value)
         plan = replace(plan, **_stops(subject, base, shown, effort, price))

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan
+from trialfleet_designs.power.repositories import RepositoriesPlan
 from trialfleet_designs.power.stops import BetsPlan, LooksPlan
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import (
@@ -184,7 +185,8 @@ class CampaignPlan:
     `at_declared`: where none was named, the same designs at the effect that the campaign declares. `looks`,
     `bets`: what the declared ones are expected to find and to take. `halvings`: of each of `rows`, where
     treatments are halved. `frontier`: of a single design, what as many trials detect as more or
-    fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks."""
+    fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks. `repositories`: of the
+    campaign's own tasks, None where they come from one."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -198,6 +200,7 @@ class CampaignPlan:
     halvings: tuple[HalvingPlan, ...] = ()
     frontier: tuple[Allocation, ...] = ()
     balance_reps: float | None = None
+    repositories: RepositoriesPlan | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time
 
@@ -37,6 +37,7 @@ class Subject:
     alpha: float | None
     primary: Primary | None = None
     in_place: Declaration | None = None  # declared in place of a contrast
+    repositories: tuple[str, ...] = ()  # of each task; empty where one is not known
 
     @property
     def tasks(self) -> int:
@@ -59,9 +60,11 @@ def read_subject(campaign: str, store: str | None) -> Subject:
 def _from_file(path: Path) -> Subject:
     loaded = yamlfile.read(path, CampaignSpec)
     spec, tasks = loaded.value, campaign_tasks(loaded)
-    compared = tuple(task.spec.id for task in tasks if task.spec.status is not Status.NO_ORACLE)
+    kept = [task for task in tasks if task.spec.status is not Status.NO_ORACLE]
+    compared, repositories = tuple(task.spec.id for task in kept), tuple(task.repository for task in kept)
     _comparing(len(spec.single_conditions), loaded.where("conditions"))
-    return _subject(spec.campaign, spec.primary, compared, len(tasks) - len(compared), spec.reps)
+    found = _subject(spec.campaign, spec.primary, compared, len(tasks) - len(compared), spec.reps)
+    return replace(found, repositories=repositories)
 
 
 def _frozen(campaign: str, store: str | None) -> Subject:
@@ -70,7 +73,9 @@ def _frozen(campaign: str, store: str | None) -> Subject:
     compared = tuple(task.order.id for task in frame.plan.tasks if task.primary)
     _comparing(len(frame.conditions), campaign)
     plan = frame.plan
-    return _subject(plan.title, plan.declared, compared, len(plan.tasks) - len(compared), frame.reps)
+    found = _subject(plan.title, plan.declared, compared, len(plan.tasks) - len(compared), frame.reps)
+    known = [task.repository for task in plan.tasks if task.primary and task.repository is not None]
+    return replace(found, repositories=tuple(known) if len(known) == len(compared) else ())
 
 
 def _subject(name: str, declared: Declaration | None, tasks: tuple[str, ...], apart: int, reps: int) -> Subject:
@@ -82,7 +87,7 @@ def _subject(name: str, declared: Declaration | None, tasks: tuple[str, ...], ap
         return Subject(own, tasks, reps, alpha, in_place=declared)
     sides = declared.treatment, declared.control
     return Subject(
-        DeclaredDesign(name, *sides, declared.estimand, effect, apart), tasks, reps, alpha, primary=declared
+        DeclaredDesign(name, *sides, declared.reach, effect, apart), tasks, reps, alpha, primary=declared
     )
 
 

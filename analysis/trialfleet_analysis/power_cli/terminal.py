@@ -28,8 +28,10 @@ from trialfleet_analysis.power_cli.words import points as _points
 from trialfleet_analysis.power_cli.words import table as _table
 from trialfleet_designs.document.figures import NOTHING, percent
 from trialfleet_designs.power.own_plan import OwnPlan
+from trialfleet_designs.power.repositories import RepositoriesPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.comparisons.repositories import LEAST_DF
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import Allocation, TestName
 
@@ -139,6 +141,8 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     yield from _assumptions(found.assumptions)
     yield from _spread(found.at_declared or found)
     yield Text(_simulated(found))
+    if found.repositories is not None:
+        yield Text(_describe_repositories(found.repositories))
 
 
 def _frontier(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:
@@ -217,6 +221,18 @@ def _simulated(found: CampaignPlan) -> str:
         "± is the Monte Carlo standard error\n"
         "these tasks: stratified exact mid-p test; tasks like these: paired t test over tasks"
     )
+
+
+def _describe_repositories(found: RepositoriesPlan) -> str:
+    """What each claim beyond these tasks is about."""
+    times = ", ".join(f"×{factor:.2f} at {correlation:g}" for correlation, factor in found.inflation)
+    own, freedom = plural(found.repositories, "repository"), f"{found.df:.1f} degrees of freedom"
+    others = (
+        f"standard error {times} (correlation of differences within a repository), {freedom}"
+        if found.carries
+        else f"{own} cannot carry a claim about others ({freedom}, at least {LEAST_DF:g} are needed)"
+    )
+    return f"tasks like these: of these {own}\nestimand: other_repositories: {others}"
 
 
 def _assumptions(found: Assumptions) -> Iterator[RenderableType]:

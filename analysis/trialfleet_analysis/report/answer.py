@@ -118,6 +118,11 @@ def _on(result: DeclaredResult) -> str:
     tasks = plural(result.contrast.tasks, "task")
     if result.estimand == "these_tasks":
         return f"this {tasks}" if result.contrast.tasks == 1 else f"these {tasks}"
+    part = result.contrast.tasks_like_these
+    if result.declared.estimand == "other_repositories" and result.estimand == result.declared.reach:
+        return f"tasks of other repositories, judged by {tasks} of {part.repositories:,}"
+    if part.repositories:
+        return f"tasks like these, of these {plural(part.repositories, 'repository')}, judged by {tasks}"
     return f"tasks like these, judged by {tasks}"
 
 

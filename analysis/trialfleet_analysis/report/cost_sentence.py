@@ -29,7 +29,7 @@ def _ratio(report: Report, contrast: Contrast) -> str:
     declared = report.analysis.declared
     if found is None or declared is None:
         return ""
-    ratio = found.these_tasks if declared.estimand == "these_tasks" else found.tasks_like_these
+    ratio = found.these_tasks if declared.reach == "these_tasks" else found.tasks_like_these
     if ratio.estimate is None:
         return ""
     limits = "" if ratio.low is None or ratio.high is None else f"{times(ratio.low)} to {times(ratio.high)}"

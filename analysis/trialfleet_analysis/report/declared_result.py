@@ -12,8 +12,9 @@ from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.crashes import find_halted_sides
 from trialfleet_designs.anytime.finding import AnytimeCompanion
-from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
 from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.comparison.tasks_like_these import OnTasksLikeThese
 from trialfleet_designs.protocol import Reported
 from trialfleet_designs.registry import DESIGNS, FIXED, AnyDesign
 from trialfleet_ledger.designs.contrast import Primary
@@ -64,7 +65,7 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
     contrast, analysis, declared = report.headline, report.analysis, report.analysis.declared
     if contrast is None or declared is None:
         return None
-    on_these = (declared.estimand == "these_tasks") != other
+    on_these = (declared.reach == "these_tasks") != other
     estimand: Estimand = "these_tasks" if on_these else "tasks_like_these"
     design = DESIGNS[analysis.design] if on_these else FIXED
     betting = not design.is_fixed_on(estimand)

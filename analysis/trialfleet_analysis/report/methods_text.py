@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_designs.document.figures import ESTIMANDS
+from trialfleet_designs.document.figures import CLAIMS
 from trialfleet_designs.registry import DESIGNS
 from trialfleet_ledger.plurals import plural
 
@@ -98,7 +98,7 @@ def _analysis(report: Report) -> Iterator[str]:
         own = report.design.describe_alpha(report.analysis.found)
         yield (
             f"Declared before the first trial: {declared.treatment} against {declared.control} on "
-            f"{ESTIMANDS[declared.estimand]}, α = {declared.alpha:g}{own}."
+            f"{CLAIMS[declared.estimand]}, α = {declared.alpha:g}{own}."
         )
     yield f"A contrast on these tasks: {method.get('a contrast, these tasks')};"
     yield f"its difference: {method.get('its difference')}; on tasks like these:"

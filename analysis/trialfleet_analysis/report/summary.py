@@ -30,6 +30,13 @@ LIMITS = {
 }
 
 
+METHODS = {
+    "paired_t_on_tasks": "paired t on task differences",
+    "these_repositories": "t on task differences, variance within repositories",
+    "other_repositories": "t on task differences, cluster-robust (CR2)",
+}
+
+
 def summary(report: Report) -> tuple[SummaryRow, ...]:
     """Nothing without a declared contrast; a row that neither estimand has is left out."""
     one, other = declared_result(report), declared_result(report, other=True)
@@ -53,9 +60,18 @@ def summary(report: Report) -> tuple[SummaryRow, ...]:
 
 
 def _question(result: DeclaredResult) -> SummaryEntry:
-    what = "the same tasks, run again" if result.estimand == "these_tasks" else "other tasks of their kind"
-    declared = result.estimand == result.declared.estimand
+    what = "the same tasks, run again" if result.estimand == "these_tasks" else _name_others(result)
+    declared = result.estimand == result.declared.reach
     return SummaryEntry(what, None if declared else "cannot rescue the declared one")
+
+
+def _name_others(result: DeclaredResult) -> str:
+    part = result.contrast.tasks_like_these
+    if result.declared.estimand == "other_repositories":
+        return "tasks of other repositories"
+    if part.repositories:
+        return f"other tasks of these {plural(part.repositories, 'repository')}"
+    return "other tasks of their kind"
 
 
 def _difference(result: DeclaredResult) -> SummaryEntry:
@@ -70,16 +86,27 @@ def _interval(result: DeclaredResult) -> SummaryEntry:
         return SummaryEntry(NOTHING, difference.reason)
     if result.estimand == "these_tasks":
         return SummaryEntry(f"{shown} points", LIMITS.get(difference.method, LIMITS[""]))
-    degrees = f"t with {plural(result.contrast.tasks - 1, 'degree')} of freedom"
+    df = result.contrast.tasks_like_these.df
+    degrees = f"t with {_count_degrees(df)} of freedom"
     cut = cut_at(difference)
     return SummaryEntry(f"{shown} points", f"{degrees}; {cut}" if cut else degrees)
+
+
+def _count_degrees(df: float | None) -> str:
+    if df is None:
+        return "unknown degrees"
+    return plural(int(df), "degree") if df == int(df) else f"{df:.1f} degrees"
 
 
 def _test(result: DeclaredResult) -> SummaryEntry:
     test, adjusted = result.part.test, result.part.adjusted
     if test.p_value is None:
         return SummaryEntry(NOTHING, test.reason)
-    method = "exact, conditional, mid-p" if result.estimand == "these_tasks" else "paired t on task differences"
+    method = (
+        "exact, conditional, mid-p"
+        if result.estimand == "these_tasks"
+        else METHODS.get(result.part.test.method, result.part.test.method)
+    )
     if result.design.allows_for_looks:
         method = test.method
     alpha = f"alpha {result.declared.alpha:g}" if adjusted is None else f"{bare_p(adjusted.p_value)} after Holm"
@@ -97,18 +124,15 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
 
 def _information(result: DeclaredResult) -> SummaryEntry:
     part = result.part
-    least = (
-        "any p possible"
-        if part.test.attainable_p is None
-        else f"least possible p {bare_p(part.test.attainable_p)}"
-    )
+    least = None if part.test.attainable_p is None else f"least possible p {bare_p(part.test.attainable_p)}"
     if isinstance(part, OnTheseTasks):
         told = f"{part.informative:,} of {plural(part.strata, 'task')} informative"
-        return SummaryEntry(told, f"{plural(part.difference.n, 'trial')}; {least}")
+        trials = plural(part.difference.n, "trial")
+        return SummaryEntry(told, trials if least is None else f"{trials}; {least}")
     told = f"{part.moved:,} of {plural(result.contrast.tasks, 'task')} differ"
     share = part.largest_share  # above 1 where the others sum to the opposite: in its own table
     largest = "" if share is None or share > 1 else f"largest: {percent(share)} of the sum; "
-    return SummaryEntry(told, f"{largest}{least}")
+    return SummaryEntry(told, f"{largest}{least or 'any p possible'}")
 
 
 def _detectable(result: DeclaredResult) -> SummaryEntry | None:

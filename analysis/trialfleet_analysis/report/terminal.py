@@ -15,7 +15,8 @@ from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.effort import core_seconds
 from trialfleet_analysis.report.findings.record import declared_contrast
-from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
+from trialfleet_designs.comparison.tasks_like_these import OnTasksLikeThese
 from trialfleet_designs.document.figures import (
     NOTHING,
     bare_p,

@@ -12,7 +12,7 @@ from trialfleet_analysis.report.declared_result import DeclaredResult, could_tel
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
-from trialfleet_designs.document.figures import ESTIMANDS, bare_p, p_value, percent
+from trialfleet_designs.document.figures import ESTIMANDS, bare_p, limit_points, p_value, percent
 from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stored_journal import explain_absence
@@ -24,6 +24,8 @@ SUSPICIOUS = (
 
 CELLS_NAMED = 8
 WIDE = 1.2  # ratio of the interval's width to that of the tasks' own rates from which the reader is warned
+NEAR_ZERO = 0.01  # of an interval's width: a limit nearer than that implies p <= 1.1 alpha
+CLEARLY_ABOVE = 1.2  # times alpha
 FEW_INFORMATIVE = 3  # informative tasks up to which the interval and the exact test part often
 
 
@@ -342,6 +344,20 @@ def _disagreement(part: OnTheseTasks) -> Iterator[str]:
             "On these tasks the exact test and the interval decide differently, as happens near the border: the "
             "interval inverts another test. The p-value decides."
         )
+    elif (near := _ends_near_zero(part)) is not None:
+        yield (
+            f"The interval on these tasks ends at {limit_points(near)} points, nearer to 0 than "
+            f"{p_value(part.test.p_value)} suggests: it inverts another test. The p-value decides."
+        )
+
+
+def _ends_near_zero(part: OnTheseTasks) -> float | None:
+    """The limit of an interval that all but excludes 0, beside a p that is well above its alpha."""
+    low, high, p = part.difference.low, part.difference.high, part.test.p_value
+    if low is None or high is None or p is None or p < CLEARLY_ABOVE * (1 - part.difference.level):
+        return None
+    near = min(low, high, key=abs)
+    return near if 0 < abs(near) < NEAR_ZERO * (high - low) else None
 
 
 def _leaves_out(difference: Interval) -> str:

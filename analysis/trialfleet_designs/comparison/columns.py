@@ -43,7 +43,7 @@ class Scheme:
     (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
     most that one run of the agent may cost; None: no limit. `planned_reps`: before any amendment; `decisions`: of
     declared looks. `declared`: the contrast, with the alpha of a single test. `in_place`: what is declared
-    in place of a contrast."""
+    in place of a contrast. `repositories`: of each task; empty where one is not known."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -59,6 +59,7 @@ class Scheme:
     planned_reps: int = 0
     decisions: tuple[Decision, ...] = ()
     in_place: Declaration | None = None
+    repositories: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> tuple[str, ...]:

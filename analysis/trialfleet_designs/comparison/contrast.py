@@ -28,8 +28,9 @@ from trialfleet_designs.comparison.correction import (
     PValueSlot,
     corrected,
 )
+from trialfleet_designs.comparison.plain import plain_interval, plain_test
+from trialfleet_designs.comparison.tasks_like_these import OnTasksLikeThese, TasksClaim, on_tasks_like_these
 from trialfleet_statistics.comparisons import (
-    PairedT,
     StratifiedTest,
     conditional_odds_ratio,
     heterogeneity,
@@ -83,32 +84,6 @@ class OnTheseTasks:
     over_width: float | None
     largest_size: float | None
     by_block: BlockCompanion
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """The range of the mean difference, and of its p, as each task is left out in turn."""
-
-    low: float
-    high: float
-    least_p: float | None
-    largest_p: float | None
-
-
-@dataclass(frozen=True)
-class OnTasksLikeThese:
-    """The contrast for the population that the tasks stand for. `largest_share`: of the summed task differences,
-    what one task, `largest_task`, makes; above 1 where the others sum to the opposite. `moved`: tasks whose two
-    rates differ. `caveat`: what so few tasks cannot show."""
-
-    test: Test
-    adjusted: AdjustedPValue | None
-    difference: Interval
-    leave_one_out: LeaveOneOut | None
-    largest_task: str | None
-    largest_share: float | None
-    moved: int
-    caveat: str | None
 
 
 @dataclass(frozen=True)
@@ -174,6 +149,9 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
     tasks = compared.mask_among(scheme.tasks)
     four = counts.arms(a, b, tasks)
     rate_a, rate_b = rates(four[0], four[1]), rates(four[2], four[3])
+    repositories = tuple(name for name, kept in zip(scheme.repositories, tasks, strict=False) if kept)
+    others = scheme.declared is not None and scheme.declared.estimand == "other_repositories"
+    claim = TasksClaim(repositories, others=others and sides.role == "primary")
     return Contrast(
         treatment=sides.treatment,
         control=sides.control,
@@ -183,7 +161,7 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
         control_rate=_mean(rate_b),
         composition=_composition(scheme, sides),
         these_tasks=on_these_tasks(four, companion(columns, a, b, tasks), alpha=scheme.alpha),
-        tasks_like_these=on_tasks_like_these(rate_a, rate_b, list(compared.tasks), scheme.alpha),
+        tasks_like_these=on_tasks_like_these(rate_a, rate_b, list(compared.tasks), claim, scheme.alpha),
         heterogeneity=between_tasks(four),
         with_thin=_with_thin(compared, scheme, counts, a, b),
     )
@@ -240,32 +218,6 @@ def on_these_tasks(four: FourCounts, by_block: BlockCompanion, *, alpha: float) 
     )
 
 
-def on_tasks_like_these(a: Floats, b: Floats, tasks: list[str], alpha: float) -> OnTasksLikeThese:
-    """The paired t-test on the tasks' differences, and how much a single task contributes."""
-    found = paired_t_on_tasks(a, b, level=1 - alpha)
-    assert found.interval is not None, "a paired t-test always has its interval, if only an undefined one"
-    ahead = (a - b) * np.sign(np.sum(a - b))
-    return OnTasksLikeThese(
-        test=plain_test(found),
-        adjusted=None,
-        difference=found.interval,
-        leave_one_out=leave_one_out(a, b, found),
-        largest_task=tasks[int(np.argmax(ahead))] if found.largest_share is not None else None,
-        largest_share=found.largest_share,
-        moved=int(np.count_nonzero(a != b)),
-        caveat=found.caveat,
-    )
-
-
-def leave_one_out(a: Floats, b: Floats, every: PairedT) -> LeaveOneOut | None:
-    """The ranges of the mean difference and of its p; None with fewer than two tasks."""
-    if every.leave_one_out is None:
-        return None
-    kept = [np.arange(a.size) != left for left in range(a.size)]
-    ps = [p for some in kept if (p := paired_t_on_tasks(a[some], b[some]).p_value) is not None]
-    return LeaveOneOut(*every.leave_one_out, min(ps, default=None), max(ps, default=None))
-
-
 def companion(columns: Columns, a: int, b: int, tasks: Bools) -> BlockCompanion:
     """Strata task × block, one trial per arm, over the complete pairs, in which every task weighs the same:
     McNemar's mid-p test where all tasks have as many."""
@@ -316,20 +268,6 @@ def agree(test: Test, interval: Interval, alpha: float) -> bool | None:
     if test.p_value is None or interval.low is None or interval.high is None:
         return None
     return rejects(test.p_value, alpha) == (interval.low > 0 or interval.high < 0)
-
-
-def plain_test(test: Test) -> Test:
-    """Without what a subclass adds, for the document."""
-    return Test(**{name: getattr(test, name) for name in Test.__dataclass_fields__})
-
-
-def plain_interval(interval: Interval) -> Interval:
-    """An infinite number is None, with the reason: JSON has no infinity."""
-    numbers = (interval.estimate, interval.low, interval.high)
-    estimate, low, high = (None if value is not None and np.isinf(value) else value for value in numbers)
-    if (estimate, low, high) == numbers:
-        return interval
-    return replace(interval, estimate=estimate, low=low, high=high, reason=interval.reason or "unbounded")
 
 
 def _mean(values: Floats) -> float | None:
@@ -388,7 +326,7 @@ def all_contrasts(
         others = "contrasts with the lowest dose"
     families: list[Family] = []
     for estimand, slot in SLOTS.items():
-        alone = scheme.declared is not None and scheme.declared.estimand == estimand
+        alone = scheme.declared is not None and scheme.declared.reach == estimand
         kept = [one for one in found if alone and one.role == "primary"]
         ceilings = [one for one in found if one.role == "ceiling"]
         rest = [one for one in found if one not in kept and one not in ceilings]

@@ -15,6 +15,11 @@ MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.2)  # of significance, as people declare them
 DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
+CLAIMS: dict[str, str] = {  # as declared
+    "these_tasks": "these tasks",
+    "tasks_like_these": "tasks like these",
+    "other_repositories": "tasks of other repositories",
+}
 
 
 def percent(rate: float | None) -> str:

@@ -11,7 +11,8 @@ from scipy import special
 
 from trialfleet_designs.comparison.block_outcomes import FAILED, PASSED, outcomes_by_block
 from trialfleet_designs.comparison.columns import Columns, FourCounts, Scheme, rates
-from trialfleet_designs.comparison.contrast import BlockCompanion, Contrast, agree, plain_interval, side
+from trialfleet_designs.comparison.contrast import BlockCompanion, Contrast, agree, side
+from trialfleet_designs.comparison.plain import plain_interval
 from trialfleet_designs.looks.finding import LooksFinding, decided_counts
 from trialfleet_designs.monitoring import design_of
 from trialfleet_ledger.designs.looks import revised_reps
@@ -132,7 +133,7 @@ def _primary(found: Contrast, looks: LooksFinding, at: _AtTheLook) -> Contrast:
         None if last is None else last.total,
         "exact group-sequential, mid-p, stage-wise" if looks.stagewise else SEQUENTIAL_P,
         n_informative=on_these.test.n_informative,
-        attainable_p=on_these.test.attainable_p,
+        attainable_p=looks.least_p,
         reason=reason,
         direction=direction,
     )

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from trialfleet_designs.comparison.columns import FourCounts, Scheme, TrialsRun, TrialsTaken
-from trialfleet_designs.comparison.contrast import plain_interval
+from trialfleet_designs.comparison.plain import plain_interval
 from trialfleet_designs.monitoring import design_of, stages_of
 from trialfleet_ledger.designs.looks import (
     Decision,
@@ -24,6 +24,7 @@ from trialfleet_ledger.designs.looks import (
 )
 from trialfleet_statistics.estimates import Interval
 from trialfleet_statistics.sequential import (
+    least_stagewise_p,
     monitor,
     sequential_p,
     stagewise_difference,
@@ -54,7 +55,8 @@ class LooksFinding:
     """`planned`: the blocks after which is looked; `levels`: the two-sided p at which each decides. `ended`: why
     the campaign is over, None while it goes on. `stagewise`: whether `p_value` is by stage-wise ordering, of a
     campaign that crossed or reached its end; else, or where data of a look were withdrawn since, it is the
-    sequential p, which may stand at any declared look. `difference`: where it is stage-wise, the median estimate
+    sequential p, which may stand at any declared look. `least_p`: the least stage-wise p that the totals of each
+    task at each look allow, None where p is another. `difference`: where it is stage-wise, the median estimate
     with stage-wise limits; the odds ratio likewise; else None. `unbiased`: whether these medians are unbiased: it
     crossed, or no rule of futility was obeyed.
     `futility`: the directions that the rule looks for (None: no rule); `given_up`: why it ended the campaign, a
@@ -70,6 +72,7 @@ class LooksFinding:
     taken: tuple[LookFinding, ...]
     ended: Verdict | None
     p_value: float | None
+    least_p: float | None
     stagewise: bool
     unbiased: bool
     futility: Literal["both", "gain"] | None
@@ -110,6 +113,7 @@ def looks_finding(scheme: Scheme, ran: TrialsRun, *, withdrawn: bool = False) ->
         taken=tuple(map(_finding, decisions)),
         ended=verdict,
         p_value=None if not seen else seen[-1].p_value if stagewise else sequential_p(design, stages),
+        least_p=least_stagewise_p(design, stages) if stagewise else None,
         stagewise=stagewise,
         unbiased=stagewise and (verdict != "end" or rule is None or not all(one.obeyed for one in decisions)),
         futility=None if rule is None else rule.side,

@@ -30,6 +30,11 @@ from trialfleet_statistics.comparisons.paired import (
     linear_contrast,
     paired_t_on_tasks,
 )
+from trialfleet_statistics.comparisons.repositories import (
+    Claim,
+    RepositoriesTest,
+    mean_over_repositories,
+)
 from trialfleet_statistics.comparisons.unconditional import (
     Convention,
     barnard,
@@ -40,10 +45,12 @@ from trialfleet_statistics.comparisons.unconditional import (
 
 __all__ = [
     "ChiSquared",
+    "Claim",
     "Convention",
     "EquivalenceTest",
     "Heterogeneity",
     "PairedT",
+    "RepositoriesTest",
     "StratifiedTest",
     "VarianceComponents",
     "barnard",
@@ -60,6 +67,7 @@ __all__ = [
     "linear_contrast",
     "mantel_haenszel_odds_ratio",
     "mcnemar",
+    "mean_over_repositories",
     "midp_size",
     "paired_t_on_tasks",
     "stratified_exact",

@@ -18,7 +18,7 @@ from trialfleet_statistics.sequential.betting import (
 from trialfleet_statistics.sequential.betting_power import BettingPower, betting_power
 from trialfleet_statistics.sequential.betting_stages import BettingStages, betting_stages
 from trialfleet_statistics.sequential.design import FEWEST_TASKS, SequentialDesign, Spending, spent
-from trialfleet_statistics.sequential.exact import SequentialLook, monitor, sequential_p
+from trialfleet_statistics.sequential.exact import SequentialLook, least_stagewise_p, monitor, sequential_p
 from trialfleet_statistics.sequential.futility import (
     Futility,
     conditional_power,
@@ -81,6 +81,7 @@ __all__ = [
     "drift_estimate",
     "futile",
     "futility_power",
+    "least_stagewise_p",
     "log_evidence",
     "log_evidence_at",
     "margin_bounds",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialfleet_statistics.estimates import LEAST, TIES
 from trialfleet_statistics.sequential.design import SequentialDesign
@@ -144,6 +144,20 @@ def sequential_p(design: SequentialDesign, stages: Sequence[SequentialStage]) ->
         highest = min(999, math.ceil(1000 * _first(rejected, 0.0, 1 - 1e-9)) + 25)
     kept = next((step for step in range(highest, 0, -1) if not rejected(step / 1000)), 0)
     return 1.0 if kept == 999 else _first(rejected, kept / 1000, (kept + 1) / 1000)
+
+
+def least_stagewise_p(design: SequentialDesign, stages: Sequence[SequentialStage]) -> float:
+    """The least p by stage-wise ordering that any outcome with these margins has: of a campaign that took these
+    looks, or crossed at an earlier one of them.
+
+    >>> from trialfleet_statistics.sequential import stage
+    >>> round(least_stagewise_p(SequentialDesign((2,)), [stage([2], [2], [0], [2], blocks=2)]), 3)
+    0.167
+    >>> least_stagewise_p(SequentialDesign((5,)), [])
+    1.0
+    """
+    ends = [replace(one, sum=one.low) for one in stages], [replace(one, sum=one.high) for one in stages]
+    return min((monitor(design, end)[-1].p_value for end in ends if end), default=1.0)
 
 
 def _first(rejected: Callable[[float], bool], low: float, high: float) -> float:

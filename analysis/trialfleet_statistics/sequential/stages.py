@@ -45,6 +45,11 @@ class SequentialStage:
     def divisor(self) -> int:
         return math.gcd(*(weight for weight, _ in self.factors)) if self.factors else 0
 
+    @property
+    def high(self) -> int:
+        """The largest weighted sum."""
+        return self.low + sum(weight * (len(of) - 1) for weight, of in self.factors)
+
 
 def stage(
     passes_a: Tally,

@@ -26,20 +26,27 @@ from trialfleet_ledger.records.outcome import Outcome
 
 class Primary(Declaration):
     """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
-    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported.
-    `stop`: when it is looked at, and may end early; None: it runs to its end. `halve`: of four treatments, two go
-    on after 40% of the blocks, `treatment` one of them, and each is tested at alpha / 4."""
+    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported. `stop`:
+    when it is looked at, and may end early; None: it runs to its end. `halve`: of four treatments, two go on after
+    40% of the blocks, `treatment` one of them, and each is tested at alpha / 4. `estimand`: what is claimed: of
+    these tasks; of tasks like these, of the repositories that they come from; or of other repositories."""
 
     field: ClassVar[str] = "primary"
 
     treatment: Name
     control: Name
-    estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
+    estimand: Literal["these_tasks", "tasks_like_these", "other_repositories"] = "these_tasks"
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     margin: Annotated[float, Field(gt=0, lt=1), BeforeValidator(read_margin)] | None = None
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
     stop: StopDeclaration | None = None
     halve: bool = False
+
+    @property
+    def reach(self) -> Literal["these_tasks", "tasks_like_these"]:
+        """Whether these tasks alone are judged, or others by them: like these, of their repositories or of other
+        ones."""
+        return "these_tasks" if self.estimand == "these_tasks" else "tasks_like_these"
 
     @property
     def schedule(self) -> LookSchedule | None:

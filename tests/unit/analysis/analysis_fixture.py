@@ -29,15 +29,9 @@ from trialfleet_analysis.analysis_plan.timing import (
 )
 from trialfleet_designs.comparison.compared import ComparedTasks
 from trialfleet_designs.comparison.composition import Composition, DeliveryChange
-from trialfleet_designs.comparison.contrast import (
-    BlockCompanion,
-    Contrast,
-    HeterogeneityFinding,
-    LeaveOneOut,
-    OnTasksLikeThese,
-    OnTheseTasks,
-)
+from trialfleet_designs.comparison.contrast import BlockCompanion, Contrast, HeterogeneityFinding, OnTheseTasks
 from trialfleet_designs.comparison.correction import AdjustedPValue, Family
+from trialfleet_designs.comparison.tasks_like_these import LeaveOneOut, OnTasksLikeThese
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_statistics.comparisons import StratifiedTest
 from trialfleet_statistics.continuous import BootstrapInterval, PermutationTest, SignedRankInterval

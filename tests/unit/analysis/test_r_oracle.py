@@ -1,4 +1,5 @@
-"""R as an oracle: rpact's bounds of looks and metafor's pooled campaigns. One start of R for all of it."""
+"""R as an oracle: rpact's bounds of looks, metafor's pooled campaigns, clubSandwich's robust variances. One start
+of R for all of it."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from trialfleet_statistics.comparisons import mean_over_repositories
 from trialfleet_statistics.pooling import random_effects
 from trialfleet_statistics.sequential import (
     SequentialDesign,
@@ -37,6 +39,11 @@ CAMPAIGNS: list[tuple[list[float], list[float]]] = [
     ([0.1, 0.11, 0.09, 0.12, 0.08], [0.004, 0.004, 0.003, 0.006, 0.002]),  # nothing between campaigns
     ([-0.4, 0.5, 0.1, 0.0, 0.2, -0.1, 0.3], [0.001, 0.002, 0.003, 0.004, 0.003, 0.002, 0.001]),
 ]
+REPOSITORIES: list[tuple[list[float], list[int]]] = [
+    ([0.2, 0.4, 0.1, 0.0, -0.1, 0.2, 0.3, 0.2, 0.5, 0.1], [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]),
+    ([0.2, 0.4, 0.1, 0.0, -0.1, 0.2, 0.3, 0.2, 0.5, 0.1, 0.05], [1, 1, 1, 1, 2, 2, 3, 4, 5, 6, 7]),
+    ([-0.2, 0.0, 0.1, 0.0, -0.1, 0.2, 0.1, 0.2], [1, 2, 3, 4, 5, 6, 7, 8]),
+]
 DRIFT = 2.8016
 
 RPACT = """
@@ -56,6 +63,14 @@ pooled <- function(y, v) {
   list(tau2 = m$tau2, random = c(m$b, m$se, m$ci.lb, m$ci.ub, m$pval), fixed = c(f$b, f$ci.lb, f$ci.ub), q = m$QE)
 }
 """
+CLUB_SANDWICH = """
+robust <- function(y, g) {
+  m <- lm(y ~ 1)
+  t <- clubSandwich::conf_int(m, vcov = "CR2", cluster = g)
+  p <- clubSandwich::coef_test(m, vcov = "CR2", cluster = g)
+  list(found = c(t$beta, t$SE, t$df, t$CI_L, t$CI_U, p$p_Satt))
+}
+"""
 # R itself cannot write JSON.
 JSON = """
 json <- function(x) {
@@ -67,13 +82,16 @@ json <- function(x) {
 
 @pytest.fixture(scope="module")
 def told() -> list[dict[str, list[float]]]:
-    """Of each design, then of each set of campaigns."""
+    """Of each design, of each set of campaigns, of each set of repositories."""
     calls = [
         f'bounds({_vector(np.array(looks) / looks[-1])}, {alpha}, "{NAMES[spending]}")'
         for spending, looks, alpha in DESIGNS
     ]
     calls += [f"pooled({_vector(y)}, {_vector(v)})" for y, v in CAMPAIGNS]
-    script = RPACT % DRIFT + METAFOR + JSON + "\n".join(f'cat(json({call}), "\\n")' for call in calls)
+    calls += [f"robust({_vector(y)}, {_vector(g)})" for y, g in REPOSITORIES]
+    script = (
+        RPACT % DRIFT + METAFOR + CLUB_SANDWICH + JSON + "\n".join(f'cat(json({call}), "\\n")' for call in calls)
+    )
     said = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     return [cast("dict[str, list[float]]", json.loads(line)) for line in said.stdout.splitlines()]
@@ -111,3 +129,17 @@ def test_metafor_pools_the_same(told: list[dict[str, list[float]]], number: int)
     )
     assert [fixed.estimate, fixed.low, fixed.high] == pytest.approx(r["fixed"], abs=1e-9)
     assert found.homogeneity.statistic == pytest.approx(r["q"][0], rel=1e-9)
+
+
+@pytest.mark.parametrize("number", range(len(REPOSITORIES)))
+def test_club_sandwich_has_the_same_variance(told: list[dict[str, list[float]]], number: int) -> None:
+    """Standard error, Satterthwaite's degrees of freedom, limits and p of a mean over repositories."""
+    values, names = REPOSITORIES[number]
+    found = mean_over_repositories(values, names, claim="other_repositories")
+    interval, r = found.interval, told[len(DESIGNS) + len(CAMPAIGNS) + number]["found"]
+    assert found.df == pytest.approx(r[2], rel=1e-9)
+    assert interval is not None
+    assert [interval.estimate, interval.low, interval.high] == pytest.approx([r[0], r[3], r[4]], rel=1e-9)
+    if found.p_value is not None:
+        assert found.p_value == pytest.approx(r[5], rel=1e-9)
+    assert (found.p_value is None) == (r[2] < 4)

@@ -81,6 +81,14 @@ def test_few_informative_tasks_do_not_support_the_interval(demo: Report) -> None
     assert not any("near the border" in caution for caution in demo.cautions)
 
 
+def test_a_limit_that_nearly_leaves_out_zero_beside_a_p_that_does_not(tmp_path: Path) -> None:
+    found = weak(tmp_path, {"a": (4, 0), "b": (4, 1), "c": (5, 3), "d": (0, 3)})
+    assert (
+        "The interval on these tasks ends at −0.3 points, nearer to 0 than p = 0.06 suggests: it inverts another "
+        "test. The p-value decides."
+    ) in found.cautions
+
+
 def test_how_often_test_and_interval_part_is_what_the_page_says() -> None:
     """4 x 5, one task that moves from 0 to .6 and three without a pass: over all outcomes."""
     reps, apart = np.full(4, 5), 0.0

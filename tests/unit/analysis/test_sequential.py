@@ -23,6 +23,7 @@ from trialfleet_statistics.sequential import (
     SequentialLook,
     SequentialStage,
     Spending,
+    least_stagewise_p,
     monitor,
     sequential_p,
     spent,
@@ -182,6 +183,27 @@ def test_one_look_is_the_test_of_a_campaign_without_looks() -> None:
         rows = [(rng.randint(0, n), n, rng.randint(0, n), n) for _ in range(rng.randint(1, 6))]
         [look] = monitor(SequentialDesign((n,)), [staged(rows, n, "equal")])
         assert look.p_value == stratified_exact(*zip(*rows, strict=True)).p_value
+
+
+def test_no_outcome_of_the_same_totals_has_a_smaller_p() -> None:
+    """All outcomes of two tasks at two looks."""
+    design, totals = SequentialDesign((2, 4), "pocock"), ((2, 2), (3, 1))
+    seen = [
+        monitor(
+            design,
+            [
+                stage(at, [2, 2], [m - x for m, x in zip(of, at, strict=True)], [2, 2], blocks=2)
+                for of, at in zip(totals, (first, second), strict=True)
+            ],
+        )[-1].p_value
+        for first, second in product(*(product(*(_passes(total) for total in of)) for of in totals))
+    ]
+    stages = [stage([1, 1], [2, 2], [m - 1 for m in of], [2, 2], blocks=2) for of in totals]
+    assert least_stagewise_p(design, stages) == min(seen)
+
+
+def _passes(total: int) -> range:
+    return range(max(0, total - 2), min(total, 2) + 1)
 
 
 def test_two_implementations_agree_on_random_campaigns() -> None:

@@ -11,8 +11,9 @@ from trialfleet_analysis.analysis_plan.screens import TaskEffect, TaskScreening
 from trialfleet_analysis.analysis_plan.subgroups import Subgroup, Subgroups
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import ENOUGH
-from trialfleet_designs.comparison.contrast import Contrast, OnTasksLikeThese, OnTheseTasks, Role
+from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks, Role
 from trialfleet_designs.comparison.correction import AdjustedPValue, Family
+from trialfleet_designs.comparison.tasks_like_these import OnTasksLikeThese
 from trialfleet_designs.document.figures import (
     DEMONSTRATED,
     ESTIMANDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trialfleet_analysis.report.campaign_report import ManifestLine, Report, SummaryEntry
 from trialfleet_analysis.report.declared_result import report_context
-from trialfleet_designs.document.figures import ESTIMANDS
+from trialfleet_designs.document.figures import CLAIMS, ESTIMANDS
 from trialfleet_designs.document.tables import ReportSection, ReportTable, Value, section, table, text
 
 OPEN = ("Campaign", "Agent")
@@ -18,12 +18,12 @@ def declared_contrast(report: Report) -> ReportTable | None:
     declared = report.analysis.declared
     if declared is None or not report.summary:
         return None
-    [other] = (name for estimand, name in ESTIMANDS.items() if estimand != declared.estimand)
+    [other] = (name for estimand, name in ESTIMANDS.items() if estimand != declared.reach)
     return table(
         "The declared contrast",
         report.summary,
         text("Declared contrast", lambda row: row.name),
-        text(f"{ESTIMANDS[declared.estimand].capitalize()} (declared)", lambda row: _value(row.declared)),
+        text(f"{CLAIMS[declared.estimand].capitalize()} (declared)", lambda row: _value(row.declared)),
         text(f"{other.capitalize()} (secondary)", lambda row: _value(row.other)),
     )
 
