@@ -22,7 +22,8 @@ from trialfleet_ledger.designs.looks import Decision, DecisionResult, StageCount
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.outcome import Outcome as TrialOutcome
 from trialfleet_statistics.comparisons import EquivalenceTest
-from trialfleet_statistics.estimates import Floats, Interval
+from trialfleet_statistics.estimates import Interval
+from trialfleet_statistics.power import TaskRates
 
 D = TypeVar("D", bound=Declaration)
 F = TypeVar("F")
@@ -44,14 +45,13 @@ class SeenAtLook:
 
 @dataclass(frozen=True, eq=False)
 class PowerQuestion:
-    """What `power` asks of a design. `rates`: of the tasks under the condition that is expected to pass least, of
-    mean `base` and intraclass correlation `icc`; `reps`: several designs; `effect`: None: not named; `cv`: a
+    """What `power` asks of a design. `rates`: of the tasks, its control being the condition that is expected to
+    pass least; `population`: what they are, in words; `reps`: several designs; `effect`: None: not named; `cv`: a
     metric's coefficient of variation within a task and condition, None: not stated."""
 
     campaign: str
-    rates: Floats
-    base: float
-    icc: float
+    rates: TaskRates
+    population: str
     reps: tuple[int, ...]
     effect: float | None
     effort: Effort

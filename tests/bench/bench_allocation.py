@@ -10,8 +10,9 @@ from statistics import fmean
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_designs.power.stops import control_rates, shifted
+from tests.support.task_rates import control_rates
 from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.power import shifted
 from trialfleet_statistics.sequential import (
     SequentialDesign,
     SequentialLook,

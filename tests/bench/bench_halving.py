@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tests.bench.figure import Figure
-from trialfleet_designs.power.stops import control_rates, shifted
+from tests.support.task_rates import control_rates
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.halving import halving_block, left_out
 from trialfleet_statistics.comparisons import stratified_exact
 from trialfleet_statistics.estimates import Floats, Integers, rejects
+from trialfleet_statistics.power import shifted
 
 TASKS, REPS, CAMPAIGNS = 12, 25, 1_500
 CONTROL, TREATMENTS = "none", ("a", "b", "c", "d")

@@ -12,11 +12,13 @@ from statistics import fmean
 import numpy as np
 
 from tests.bench.figure import Figure
+from tests.support.task_rates import control_rates
 from trialfleet_analysis.power_cli.asking import LOOKS_SIMULATIONS
-from trialfleet_designs.power.stops import Stopping, control_rates, looks_plan, shifted
+from trialfleet_designs.power.stops import Stopping, looks_plan
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import KnownTasks, shifted
 from trialfleet_statistics.sequential import (
     Futility,
     SequentialDesign,
@@ -196,6 +198,6 @@ def _planning() -> Figure:
     """What `trialfleet power` simulates for a campaign with looks."""
     began, core = time.perf_counter(), time.process_time()
     primary = Primary(treatment="a", control="b", effect=0.1, stop=StopRule())
-    looks_plan(Stopping(primary, control_rates(12, 0.5, 0.4), 25, 0.1, None, LOOKS_SIMULATIONS, 1))
+    looks_plan(Stopping(primary, KnownTasks(control_rates(12, 0.5, 0.4)), 25, 0.1, None, LOOKS_SIMULATIONS, 1))
     wall, note = time.perf_counter() - began, f"{time.process_time() - core:.1f} core s"
     return Figure("planning simulation of 12 tasks × 25 reps, five looks", wall, "s", 10, note)

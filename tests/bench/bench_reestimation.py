@@ -10,9 +10,9 @@ import numpy as np
 
 from tests.bench.bench_looks import SETTINGS, Setting
 from tests.bench.figure import Figure
-from trialfleet_designs.power.stops import shifted
 from trialfleet_ledger.designs.looks import Reestimation, StopRule
 from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import shifted
 from trialfleet_statistics.sequential import SequentialDesign, reestimated_reps, stage
 from trialfleet_statistics.sequential.exact import Walk
 from trialfleet_statistics.sequential.stages import UNIT

@@ -37,13 +37,12 @@ from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan, halving_plan
 from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_designs.power.repositories import plan_repositories
-from trialfleet_designs.power.stops import Stopping, StopsPlan, control_rates
+from trialfleet_designs.power.stops import Stopping, StopsPlan
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_statistics.estimates import Floats
-from trialfleet_statistics.power import TestName
+from trialfleet_statistics.power import DrawnTasks, KnownTasks, Population, TaskRates, TestName
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | OwnPlan
 
@@ -72,9 +71,7 @@ _KNOWN = frozenset(
         "cost_rep",
     }
 )
-_TREND = frozenset(
-    {"campaign", "store", "base", "to", "icc", "tasks", "reps", "power", "alpha", "simulations", "seed", "cv"}
-)
+_TREND = (_CAMPAIGN | {"cv"}) - {"pilot", "treatment", "control", "cost_rep"}
 _BUDGET = _ASSUMED | {"budget", "cost_task", "cost_rep"}
 EXAMPLES = (
     "trialfleet power campaign.yaml; or --from 0.4 --to 0.6; or --reps 25; or --tasks 8 --reps 25; "
@@ -179,9 +176,16 @@ def _campaign(asked: PowerOptions) -> Answered:
     if subject is not None and tasks == subject.tasks:
         plan = replace(plan, repositories=plan_repositories(subject.repositories))
     if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:
-        base = control_rates(tasks, plan.assumptions.control.value, plan.assumptions.icc.value)
-        plan = replace(plan, **_stops(subject, base, shown, effort, price))
+        drawn = _draw(plan.assumptions, tasks, min(effort.simulations, LOOKS_SIMULATIONS), effort)
+        plan = replace(plan, **_stops(subject, drawn, shown, effort, price))
     return Answered(plan, pilot)
+
+
+def _draw(assumed: Assumptions, tasks: int, simulations: int, effort: Effort) -> DrawnTasks:
+    """One population for every figure of an answer."""
+    control = assumed.control.value
+    population = Population(control, control, assumed.icc.value, assumed.sigma_int.value)
+    return DrawnTasks(population, tasks, simulations, effort.seed)
 
 
 def _halvings(
@@ -208,16 +212,15 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration) -> A
     """For other tasks and reps too; `--to` is the rate under the condition that is expected to pass most."""
     what = f"a declared {spaced(declared.design)}"
     _refuse_others(asked, _TREND, what)
-    base, icc = CONTROL if asked.base is None else asked.base, ICC if asked.icc is None else asked.icc
-    tasks = asked.tasks or subject.tasks
+    assumed, effort = _assumptions(asked, None), _effort(asked, subject)
+    base = assumed.control.value
     question = PowerQuestion(
         campaign=subject.declared.campaign,
-        rates=control_rates(tasks, base, icc),
-        base=base,
-        icc=icc,
+        rates=_draw(assumed, asked.tasks or subject.tasks, effort.simulations, effort),
+        population=assumed.describe_population(),
         reps=_reps(asked, subject),
         effect=declared.planned_effect if asked.to is None else asked.to - base,
-        effort=_effort(asked, subject),
+        effort=effort,
         cv=asked.cv,
     )
     plan = find_design(declared).plan_power(declared, question)
@@ -230,12 +233,12 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration) -> A
     return plan
 
 
-def _stops(subject: Subject, base: Floats, effect: float, effort: Effort, cost_rep: float | None) -> StopsPlan:
+def _stops(subject: Subject, rates: TaskRates, effect: float, effort: Effort, cost_rep: float | None) -> StopsPlan:
     """What the declared looks, or bets, are expected to find and to take."""
     assert subject.primary is not None
     taken = Stopping(
         subject.primary,
-        base,
+        rates,
         subject.reps,
         effect,
         cost_rep,
@@ -269,7 +272,9 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     shown = effect or designs[0].detects.effect
     if not shown or subject is None or not find_design(subject.primary).allows_for_looks:
         return plan
-    return replace(plan, **_stops(subject, rates.rates, shown, effort, price)) if reps == (subject.reps,) else plan
+    if reps != (subject.reps,):
+        return plan
+    return replace(plan, **_stops(subject, KnownTasks(rates.rates), shown, effort, price))
 
 
 def _effort(asked: PowerOptions, subject: Subject | None) -> Effort:

@@ -13,10 +13,10 @@ from trialfleet_analysis.power_cli.plans import DeclaredDesign
 from trialfleet_analysis.power_cli.sources import EarlierCampaign
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan
-from trialfleet_designs.power.stops import BetsPlan, LooksPlan, shifted
+from trialfleet_designs.power.stops import BetsPlan, LooksPlan
 from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
 from trialfleet_statistics.estimates import Floats
-from trialfleet_statistics.power import CampaignEffect, SimulatedPower, stratified_power
+from trialfleet_statistics.power import CampaignEffect, SimulatedPower, shifted, stratified_power
 from trialfleet_statistics.power.allocation import Allocation, balance_reps, frontier, least_effect
 from trialfleet_statistics.power.campaigns import EDGE, FACTORS, settled
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from trialfleet_designs.document.figures import percent, unsigned_points
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan
 from trialfleet_designs.power.repositories import RepositoriesPlan
@@ -152,6 +153,12 @@ class Assumptions:
     control: Assumption
     icc: Assumption
     sigma_int: Assumption
+
+    def describe_population(self) -> str:
+        return (
+            f"a mean pass rate of {percent(self.control.value)}, ICC {self.icc.value:g}, effects that differ by "
+            f"an SD of {unsigned_points(self.sigma_int.value)} points; tasks are drawn anew for each campaign"
+        )
 
 
 @dataclass(frozen=True)

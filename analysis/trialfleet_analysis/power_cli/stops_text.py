@@ -41,6 +41,7 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
             percent(one.futile),
         )
     yield shown
+    yield Text(f"± {100 * found.se:.1f} points at most; without an effect, no task has one")
     yield from _dropping(found)
     if found.most is not None:
         yield Text(

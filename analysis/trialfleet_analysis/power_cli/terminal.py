@@ -219,6 +219,7 @@ def _simulated(found: CampaignPlan) -> str:
     return (
         f"simulated: {plural(found.effort.simulations, 'campaign')} per figure, seed {found.effort.seed}; "
         "± is the Monte Carlo standard error\n"
+        "all of them draw their tasks anew from the population above\n"
         "these tasks: stratified exact mid-p test; tasks like these: paired t test over tasks"
     )
 

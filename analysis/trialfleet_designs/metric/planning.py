@@ -98,7 +98,7 @@ class MetricPlan(OwnPlan):
 
 def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     """Raises `ValueError` for a coefficient of variation that is not above 0."""
-    cv, tasks = ASSUMED_CV if asked.cv is None else asked.cv, int(asked.rates.size)
+    cv, tasks = ASSUMED_CV if asked.cv is None else asked.cv, asked.rates.tasks
     if cv <= 0:
         raise ValueError(f"a coefficient of variation is above 0, and {cv:g} is not")
     effect = declared.effect or 0.8

@@ -9,13 +9,11 @@ from functools import cache
 from itertools import product
 from typing import TypedDict
 
-import numpy as np
-from scipy import optimize, special, stats
-
 from trialfleet_designs.monitoring import bets_of, design_of, futility_of
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import Reestimation, StopRule
-from trialfleet_statistics.estimates import Floats, floats
+from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import TaskRates
 from trialfleet_statistics.sequential import (
     Futility,
     Revision,
@@ -76,11 +74,11 @@ class StopsPlan(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Stopping:
-    """A campaign whose primary has a rule to stop by. `base`: control rates of its tasks, shape (T,), all of which
-    the treatment shifts alike in logits, by `effect` on average; `cost_rep`: of one rep of a task in both arms."""
+    """A campaign whose primary has a rule to stop by, and the mean `effect` on its tasks. `cost_rep`: of one rep
+    of a task in both arms."""
 
     primary: Primary
-    base: Floats
+    rates: TaskRates
     reps: int
     effect: float
     cost_rep: float | None
@@ -88,7 +86,7 @@ class Stopping:
     seed: int
 
     def cost(self, blocks: float) -> float | None:
-        return None if self.cost_rep is None else blocks * self.base.size * self.cost_rep
+        return None if self.cost_rep is None else blocks * self.rates.tasks * self.cost_rep
 
 
 def looks_plan(of: Stopping) -> LooksPlan:
@@ -98,11 +96,10 @@ def looks_plan(of: Stopping) -> LooksPlan:
     found: list[LooksScenario] = []
     se = 0.0
     for effect in _possible(of):
-        treated = shifted(of.base, effect)
-        revision = _revision(of)
-        looked, fixed = _drawn(of, treated, design, rule, drop, revision), _drawn(of, treated, once, None)
-        whole = _drawn(of, treated, design, rule, 0, revision).power if drop else None
-        trials, futile = looked.share * 2 * of.base.size * of.reps, float(looked.futile.sum())
+        revision, both = _revision(of), of.rates.compare(effect)
+        looked, fixed = _drawn(of, both, design, rule, drop, revision), _drawn(of, both, once, None)
+        whole = _drawn(of, both, design, rule, 0, revision).power if drop else None
+        trials, futile = looked.share * 2 * of.rates.tasks * of.reps, float(looked.futile.sum())
         cost = of.cost(looked.share * of.reps)
         reps = looked.reps if asked else None
         one = LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile, whole, reps)
@@ -135,15 +132,14 @@ def _drop_after(primary: Primary) -> int:
 
 def _drawn(
     of: Stopping,
-    treated: Floats,
+    both: tuple[Floats, Floats],
     design: SequentialDesign,
     rule: Futility | None,
     drop: int = 0,
     revision: Revision | None = None,
 ) -> SequentialPower:
     return sequential_power(
-        treated,
-        of.base,
+        *both,
         design,
         futility=rule,
         drop_saturated=drop,
@@ -181,34 +177,34 @@ class BetsPlan:
 def bets_plan(of: Stopping) -> BetsPlan:
     """As `looks_plan`, for a campaign without a fixed end that may grow to 1, 1.5 and 2 times its reps."""
     assert of.primary.anytime is not None
-    bets, asked = bets_of(of.primary), planned_stake(shifted(of.base, of.effect), of.base)
+    bets, asked = bets_of(of.primary), planned_stake(*of.rates.compare(of.effect))
     found: list[BetsScenario] = []
     se = 0.0
     for effect, most in product(_possible(of), (of.reps, math.ceil(1.5 * of.reps), 2 * of.reps)):
-        treated, alpha = shifted(of.base, effect), of.primary.alpha
-        one = betting_power(treated, of.base, bets, most, alpha=alpha, simulations=of.simulations, seed=of.seed)
+        both, alpha = of.rates.compare(effect), of.primary.alpha
+        one = betting_power(*both, bets, most, alpha=alpha, simulations=of.simulations, seed=of.seed)
         blocks, se = one.share * most, max(se, one.se)
-        found.append(BetsScenario(effect, most, one.power, 2 * blocks * of.base.size, of.cost(blocks)))
+        found.append(BetsScenario(effect, most, one.power, 2 * blocks * of.rates.tasks, of.cost(blocks)))
     return BetsPlan(of.primary.anytime.anytime, bets.stake, asked, of.effect, tuple(found), se)
 
 
 def _possible(of: Stopping) -> list[float]:
     """Multiples of the effect: those above it only where they can be."""
-    mean = float(of.base.mean())
+    mean = of.rates.mean
     return [factor * of.effect for factor in FACTORS if factor <= 1 or 0 < mean + factor * of.effect < 1]
 
 
 def _inflation(of: Stopping, goal: float) -> float | None:
     """The reps, as a multiple, from which on the power with looks is not below `goal`, by bisection; looks move
     with the reps, and the block after which tasks are left out with its look."""
-    primary, treated = of.primary, shifted(of.base, of.effect)
+    primary, both = of.primary, of.rates.compare(of.effect)
     rule, planned = futility_of(primary), design_of(primary, of.reps)
 
     def enough(more: int) -> bool:
         looks = len(planned.looks)
         design = SequentialDesign.of(more, looks, spending=planned.spending, alpha=primary.alpha)
         drop = design.looks[planned.looks.index(_drop_after(primary))] if _drop_after(primary) else 0
-        return _drawn(of, treated, design, rule, drop).power >= goal
+        return _drawn(of, both, design, rule, drop).power >= goal
 
     short, most = of.reps - 1, int(MOST_INFLATION * of.reps)
     if not enough(most):
@@ -217,35 +213,3 @@ def _inflation(of: Stopping, goal: float) -> float | None:
         middle = (short + most) // 2
         short, most = (short, middle) if enough(middle) else (middle, most)
     return most / of.reps
-
-
-def control_rates(tasks: int, mean: float, icc: float) -> Floats:
-    """The quantiles (i − ½) / T of the Beta distribution of that mean and intraclass correlation, shape (T,)."""
-    if icc == 0:
-        return np.full(tasks, mean)
-    size = (1 - icc) / icc
-    at = (np.arange(tasks) + 0.5) / tasks
-    return floats(stats.beta.ppf(at, mean * size, (1 - mean) * size))
-
-
-def shifted(rates: Floats, effect: float) -> Floats:
-    """The rates moved by one shift in logits to a mean that is `effect` higher.
-
-    >>> shifted(np.array([0.2, 0.5]), 0.1).round(3).tolist()
-    [0.285, 0.615]
-    """
-    held = np.clip(rates, 1e-9, 1 - 1e-9)
-
-    def moved(by: float) -> Floats:
-        return floats(special.expit(special.logit(held) + by))
-
-    def excess(by: float) -> float:
-        return float(moved(by).mean() - held.mean()) - effect
-
-    if effect == 0:
-        return rates
-    if excess(60.0) < 0 or excess(-60.0) > 0:
-        raise ValueError(
-            f"no treatment can have a mean effect of {effect:+.3f} over a control of {held.mean():.3f}"
-        )
-    return moved(float(optimize.brentq(excess, -60.0, 60.0)))

@@ -9,11 +9,9 @@ from trialfleet_designs.document.figures import NOTHING, percent, unsigned_point
 from trialfleet_designs.document.tables import number, table
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
-from trialfleet_designs.power.stops import shifted
 from trialfleet_ledger.designs.trend import TrendPrimary
 from trialfleet_ledger.plurals import plural
-from trialfleet_statistics.estimates import Floats
-from trialfleet_statistics.power import dosed_rates, trend_power
+from trialfleet_statistics.power import TaskRates, dosed_rates, trend_power
 
 USUAL = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)  # effects, where none is declared
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the declared one
@@ -41,15 +39,13 @@ class TrendRow:
 
 @dataclass(frozen=True)
 class TrendPlan(OwnPlan):
-    """`lowest_rate`, `icc`: mean and spread of the tasks' rates at the lowest dose; logits move with the dose,
-    alike in all tasks."""
+    """`population`: the tasks at the lowest dose, in words; logits move with the dose."""
 
     campaign: str
     conditions: tuple[str, ...]
     doses: tuple[int, ...]
     tasks: int
-    lowest_rate: float
-    icc: float
+    population: str
     effort: Effort
     rows: tuple[TrendRow, ...]
 
@@ -72,8 +68,8 @@ class TrendPlan(OwnPlan):
             shown,
             (
                 f"exact trend test, alpha {self.effort.alpha:g}, "
-                f"{plural(self.effort.simulations, 'campaign')} a figure; at the lowest dose a mean rate of "
-                f"{percent(self.lowest_rate)}, ICC {self.icc:g}; logits move with it",
+                f"{plural(self.effort.simulations, 'campaign')} a figure; at the lowest dose "
+                f"{self.population}; logits move with the dose",
             ),
         )
 
@@ -83,18 +79,19 @@ def _detected(row: TrendRow) -> str:
 
 
 def trend_rows(
-    declared: TrendPrimary, lowest: Floats, reps: tuple[int, ...], effect: float | None, effort: Effort
+    declared: TrendPrimary, lowest: TaskRates, reps: tuple[int, ...], effect: float | None, effort: Effort
 ) -> tuple[TrendRow, ...]:
     """`effect`: scenarios are multiples of it. Raises `ValueError` for one that no shift can have."""
     return tuple(_row(declared, lowest, one, effect, effort) for one in reps)
 
 
-def _row(declared: TrendPrimary, lowest: Floats, reps: int, effect: float | None, effort: Effort) -> TrendRow:
+def _row(declared: TrendPrimary, lowest: TaskRates, reps: int, effect: float | None, effort: Effort) -> TrendRow:
     wanted = USUAL if effect is None else tuple(factor * effect for factor in FACTORS)
-    room = 1 - float(lowest.mean())
+    room = 1 - lowest.mean
 
     def at(true_effect: float) -> TrendScenario:
-        rates = dosed_rates(lowest, shifted(lowest, true_effect), declared.steps)
+        highest, least = lowest.compare(true_effect)
+        rates = dosed_rates(least, highest, declared.steps)
         found = trend_power(
             rates, reps, declared.steps, alpha=effort.alpha, simulations=effort.simulations, seed=effort.seed
         )
@@ -107,5 +104,5 @@ def _row(declared: TrendPrimary, lowest: Floats, reps: int, effect: float | None
         middle = (least + most) / 2
         least, most = (least, middle) if at(middle).power >= effort.power else (middle, most)
         detects = most
-    trials = reps * lowest.size * len(declared.trend)
+    trials = reps * lowest.tasks * len(declared.trend)
     return TrendRow(reps, trials, tuple(map(at, possible)), detects)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from trialfleet_designs.document.figures import percent, points
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.least_reps import find_least_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
-from trialfleet_designs.power.stops import shifted
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.question.answer import word_claim
 from trialfleet_designs.question.looks import design_at_margin
@@ -47,7 +44,7 @@ class QuestionRow:
 
 @dataclass(frozen=True)
 class QuestionPlan(OwnPlan):
-    """`control_rate`, `icc`: mean and spread of the tasks' rates under the control. `needed`: the least reps with
+    """`population`: the tasks, in words. `needed`: the least reps with
     the power wanted where the two are equal; None: more than 400. `looks`: how many; 0: a fixed end."""
 
     campaign: str
@@ -56,8 +53,7 @@ class QuestionPlan(OwnPlan):
     control: str
     margin: float
     tasks: int
-    control_rate: float
-    icc: float
+    population: str
     looks: int
     effort: Effort
     rows: tuple[QuestionRow, ...]
@@ -94,8 +90,7 @@ class QuestionPlan(OwnPlan):
         looks = f", at {plural(self.looks, 'look')}" if self.looks else ""
         return (
             f"one-sided test at the margin, alpha {self.effort.alpha:g}{looks}, "
-            f"{plural(self.effort.simulations, 'campaign')} a figure; under the control a mean rate of "
-            f"{percent(self.control_rate)}, ICC {self.icc:g}"
+            f"{plural(self.effort.simulations, 'campaign')} a figure; under the control {self.population}"
         )
 
 
@@ -108,8 +103,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
             design = design_at_margin(declared, reps)
         rule = None if declared.stop is None or declared.stop.futility == "none" else declared.stop.futility
         found = margin_power(
-            shifted(asked.rates, difference),
-            asked.rates,
+            *asked.rates.compare(difference),
             design,
             question=declared.asked,
             margin=declared.margin,
@@ -121,9 +115,9 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
 
     def row(reps: int) -> QuestionRow:
         wanted = [factor * declared.margin for factor in FACTORS]
-        room = float(np.mean(asked.rates)), 1 - float(np.mean(asked.rates))
+        room = asked.rates.mean, 1 - asked.rates.mean
         possible = [one for one in wanted if -room[0] < one < room[1]]
-        return QuestionRow(reps, 2 * reps * asked.rates.size, tuple(at(reps, one) for one in possible))
+        return QuestionRow(reps, 2 * reps * asked.rates.tasks, tuple(at(reps, one) for one in possible))
 
     return QuestionPlan(
         campaign=asked.campaign,
@@ -131,9 +125,8 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         treatment=declared.treatment,
         control=declared.control,
         margin=declared.margin,
-        tasks=int(asked.rates.size),
-        control_rate=asked.base,
-        icc=asked.icc,
+        tasks=asked.rates.tasks,
+        population=asked.population,
         looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
         effort=asked.effort,
         rows=tuple(row(one) for one in asked.reps),

@@ -26,9 +26,8 @@ class TrendDesign(Design[TrendPrimary, TrendFinding]):
             question.campaign,
             declared.trend,
             declared.doses,
-            int(question.rates.size),
-            question.base,
-            question.icc,
+            question.rates.tasks,
+            question.population,
             question.effort,
             rows,
         )

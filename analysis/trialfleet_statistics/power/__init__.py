@@ -30,6 +30,7 @@ from trialfleet_statistics.power.cell import (
     required_reps,
 )
 from trialfleet_statistics.power.simulated import Analysis, SimulatedPower, stratified_power
+from trialfleet_statistics.power.task_rates import DrawnTasks, KnownTasks, TaskRates, shifted
 from trialfleet_statistics.power.trend import TrendPower, dosed_rates, trend_power
 
 __all__ = [
@@ -37,9 +38,12 @@ __all__ = [
     "Analysis",
     "Calibrated",
     "CampaignEffect",
+    "DrawnTasks",
+    "KnownTasks",
     "Population",
     "RequiredReps",
     "SimulatedPower",
+    "TaskRates",
     "TestName",
     "TrendPower",
     "balance_reps",
@@ -56,6 +60,7 @@ __all__ = [
     "reps_versus_tasks",
     "required_reps",
     "same_trials",
+    "shifted",
     "stratified_power",
     "trend_power",
 ]

@@ -187,6 +187,14 @@ def rates(values: ArrayLike, name: str) -> Floats:
     return found
 
 
+def check_shapes(a: Floats, b: Floats, simulations: int) -> None:
+    """Raises `ValueError` unless both are of shape (T,), or (simulations, T)."""
+    if a.shape != b.shape or not a.size:
+        raise ValueError(f"rates_a and rates_b: expected one rate per task in both, got {a.shape} and {b.shape}")
+    if a.ndim > 2 or (a.ndim == 2 and len(a) != simulations):
+        raise ValueError(f"rates_a: expected shape (T,) or ({simulations}, T), got {a.shape}")
+
+
 def sizes(values: ArrayLike, name: str) -> NDArray[np.int64]:
     """Numbers of trials. Raises `ValueError` unless all are whole and at least 1."""
     found = whole(values, name)

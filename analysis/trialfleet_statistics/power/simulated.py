@@ -15,7 +15,7 @@ from trialfleet_statistics.comparisons import cochran_mantel_haenszel
 from trialfleet_statistics.comparisons.paired import SAME
 from trialfleet_statistics.estimates import LEAST, TIES, Floats, Integers, floats, share
 from trialfleet_statistics.intervals import wilson
-from trialfleet_statistics.power.cell import rates, sizes
+from trialfleet_statistics.power.cell import check_shapes, rates, sizes
 from trialfleet_statistics.power.exact_campaigns import exact_p_values
 
 
@@ -125,10 +125,7 @@ def _design(
     """Rates of shape (T,) or (simulations, T), and reps of shape (T,)."""
     sizes(simulations, "simulations")
     a, b = (np.atleast_1d(rates(values, name)) for values, name in ((rates_a, "rates_a"), (rates_b, "rates_b")))
-    if a.shape != b.shape or a.size == 0:
-        raise ValueError(f"rates_a and rates_b: expected one rate per task in both, got {a.shape} and {b.shape}")
-    if a.ndim > 2 or (a.ndim == 2 and len(a) != simulations):
-        raise ValueError(f"rates_a: expected shape (T,) or ({simulations}, T), got {a.shape}")
+    check_shapes(a, b, simulations)
     n = sizes(reps, "reps")
     if n.ndim and n.shape != a.shape[-1:]:
         raise ValueError(f"reps: expected one number or one per task, got shape {n.shape}")

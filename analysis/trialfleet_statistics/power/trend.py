@@ -29,18 +29,18 @@ Spectra: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 
 
 def dosed_rates(lowest: Floats, highest: Floats, steps: Sequence[int]) -> Floats:
-    """Each task's rate at each dose, shape (T, J): logits move with the dose, from the lowest to the highest."""
-    low, high = (special.logit(np.clip(rates, 1e-9, 1 - 1e-9)) for rates in (lowest, highest))
+    """Each task's rate at each dose, shape (..., T, J): logits move with the dose."""
+    low, high = (special.logit(np.clip(rates, 1e-9, 1 - 1e-9))[..., None] for rates in (lowest, highest))
     at = np.asarray(steps) / steps[-1]
-    return floats(special.expit(low[:, None] + (high - low)[:, None] * at))
+    return floats(special.expit(low + (high - low) * at))
 
 
 def trend_power(
     rates: Floats, reps: int, steps: Sequence[int], *, alpha: float = 0.05, simulations: int = 2000, seed: int
 ) -> TrendPower:
-    """How often `stratified_trend` (mid-p) rejects with these true rates, shape (T, J), of `steps` doses, whole
-    numbers from 0 on, with the same `reps` in every cell. Same seed, same figure."""
-    tasks, doses = rates.shape
+    """How often `stratified_trend` (mid-p) rejects with these true rates, (T, J) or (simulations, T, J), of
+    `steps` doses, whole numbers from 0 on, with the same `reps` in every cell. Same seed, same figure."""
+    tasks, doses = rates.shape[-2:]
     dose, n = np.asarray(steps), np.asarray([reps] * doses, dtype=np.int64)
     passed = np.random.default_rng(seed).binomial(reps, rates, (simulations, tasks, doses))
     spectra, length = _spectra(tasks, n, dose)

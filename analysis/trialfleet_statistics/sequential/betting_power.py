@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from trialfleet_statistics.estimates import Floats, Integers, floats
-from trialfleet_statistics.power.cell import rates, sizes
+from trialfleet_statistics.power.cell import check_shapes, rates, sizes
 from trialfleet_statistics.sequential.betting import Bets
 
 
@@ -39,7 +39,8 @@ def betting_power(
 ) -> BettingPower:
     """By simulation without losses; a campaign ends after the first block whose bets have won 1 / alpha.
 
-    `rates_a`, `rates_b`: per task, shape (T,). Same arguments and seed, same number. Raises `ValueError` for rates
+    `rates_a`, `rates_b`: per task, shape (T,); or (simulations, T), where each campaign has tasks of its own.
+    Same arguments and seed, same number. Raises `ValueError` for rates
     outside [0, 1], unequal shapes, no task, reps below 1.
 
     >>> found = betting_power([0.6] * 7, [0.4] * 7, Bets.half(0.2), 15, seed=1, simulations=500)
@@ -49,8 +50,7 @@ def betting_power(
     for given, name in ((simulations, "simulations"), (reps, "reps")):
         sizes(given, name)
     a, b = rates(rates_a, "rates_a"), rates(rates_b, "rates_b")
-    if a.ndim != 1 or a.shape != b.shape or not a.size:
-        raise ValueError(f"rates_a and rates_b: expected one rate per task in both, got {a.shape} and {b.shape}")
+    check_shapes(a, b, simulations)
     won, lost = _discordant(a, b, reps, simulations, np.random.default_rng(seed))
     rejected = log_evidences(won, lost, bets) >= -math.log(alpha) - 1e-9
     ever = rejected.any(axis=1)
@@ -63,7 +63,7 @@ def _discordant(
     a: Floats, b: Floats, reps: int, simulations: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """Pairs that only a, and only b, passed up to each block; shape (simulations, reps) each."""
-    only_a, only_b = a * (1 - b), b * (1 - a)
+    only_a, only_b = (np.atleast_2d(one).T[..., None] for one in (a * (1 - b), b * (1 - a)))
     won, lost = (np.zeros((simulations, reps), dtype=np.int64) for _ in range(2))
     for up, down in zip(only_a, only_b, strict=True):  # a task at a time: memory does not grow with tasks
         drawn = rng.random((simulations, reps))

@@ -16,6 +16,7 @@ from scipy import special
 
 from trialfleet_statistics.estimates import Bools, Floats, Integers, floats, share
 from trialfleet_statistics.intervals.differences import constrained_variance
+from trialfleet_statistics.power.cell import check_shapes
 from trialfleet_statistics.sequential.design import SequentialDesign
 from trialfleet_statistics.sequential.normal import normal_bounds
 
@@ -112,15 +113,18 @@ def margin_power(
     simulations: int = 4000,
     seed: int,
 ) -> MarginPower:
-    """With these true rates of the tasks, shape (tasks,) each, and one rep a block. `futility`: a look gives up
-    below this predictive power; None: none does. A design of one look is a fixed end. Same seed, same figures."""
+    """With these true rates of the tasks, shape (T,) or (simulations, T) each, and one rep a block. `futility`: a
+    look gives up below this predictive power; None: none does. A design of one look is a fixed end. Same seed,
+    same figures."""
     bounds, times, rng = margin_bounds(design), design.times(), np.random.default_rng(seed)
-    passed = np.zeros((2, simulations, rates_a.size), dtype=np.int64)
+    check_shapes(rates_a, rates_b, simulations)
+    each = np.stack([np.broadcast_to(one, (simulations, one.shape[-1])) for one in (rates_a, rates_b)])
+    passed = np.zeros(each.shape, dtype=np.int64)
     shown, going = np.zeros(simulations, dtype=np.bool_), np.ones(simulations, dtype=np.bool_)
     given_up, taken = np.zeros_like(shown), np.ones(simulations)
     for place, block in enumerate(design.looks):
         more = design.stage(place + 1)
-        passed += rng.binomial(more, np.stack((rates_a, rates_b))[:, None, :], passed.shape)
+        passed += rng.binomial(more, each, passed.shape)
         trials = np.full(passed.shape[1:], block)
         scores = margin_scores(passed[0], trials, passed[1], trials, margin)
         now = going & scores.show(question, float(bounds[place]))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trialfleet_statistics.estimates import Floats, Integers, floats
-from trialfleet_statistics.power.cell import rates, sizes
+from trialfleet_statistics.power.cell import check_shapes, rates, sizes
 from trialfleet_statistics.sequential.design import SequentialDesign
 from trialfleet_statistics.sequential.futility import Futility
 from trialfleet_statistics.sequential.revision import Revision, revised
@@ -48,7 +48,8 @@ def sequential_power(
 ) -> SequentialPower:
     """Power and trials of a campaign with looks, tasks as strata, by simulation without losses.
 
-    `rates_a`, `rates_b`: per task, shape (T,). `futility`: obeyed at every look but the last. `drop_saturated`:
+    `rates_a`, `rates_b`: per task, shape (T,); or (simulations, T), where each campaign has tasks of its own.
+    `futility`: obeyed at every look but the last. `drop_saturated`:
     after the look at so many blocks a task of which all or none of the trials passed gets no more; 0: never.
     `revision`: how the reps are re-estimated; None: never. Same arguments and seed, same number. Raises
     `ValueError` for rates outside [0, 1], unequal shapes, no task, and where tasks are to be left out at no look.
@@ -59,8 +60,7 @@ def sequential_power(
     """
     sizes(simulations, "simulations")
     a, b = rates(rates_a, "rates_a"), rates(rates_b, "rates_b")
-    if a.ndim != 1 or a.shape != b.shape or not a.size:
-        raise ValueError(f"rates_a and rates_b: expected one rate per task in both, got {a.shape} and {b.shape}")
+    check_shapes(a, b, simulations)
     if drop_saturated and drop_saturated not in design.looks[:-1]:
         raise ValueError(f"drop_saturated: {drop_saturated} is no look before the last of {list(design.looks)}")
     rng = np.random.default_rng(seed)
@@ -75,7 +75,7 @@ def sequential_power(
     return SequentialPower(
         power=power,
         se=math.sqrt(power * (1 - power) / simulations),
-        share=trials / (2 * a.size * design.blocks * simulations),
+        share=trials / (2 * a.shape[-1] * design.blocks * simulations),
         gained=floats(gained / simulations),
         harmed=floats(harmed / simulations),
         futile=floats(gave_up / simulations),
@@ -95,7 +95,8 @@ def _campaigns(
 ) -> Iterator[tuple[tuple[Integers, Integers], SequentialDesign]]:
     """Passes of each look's stage, shape (campaigns, looks, T), and the looks of these campaigns."""
     lengths = np.diff(design.looks, prepend=0)[:, None]
-    drawn = rng.binomial(lengths, np.stack(rates)[:, None], (simulations, 2, len(lengths), rates[0].size))
+    each = np.stack([np.broadcast_to(one, (simulations, one.shape[-1])) for one in rates], axis=1)
+    drawn = rng.binomial(lengths, each[:, :, None], (simulations, 2, len(lengths), each.shape[-1]))
     passes = drawn[:, 0], drawn[:, 1]
     if revision is None:
         yield passes, design

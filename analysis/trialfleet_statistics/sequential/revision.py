@@ -46,9 +46,10 @@ def revised(
         design, own = revision.design(several), reps == several
         lengths = np.diff(design.looks)[taken - 1 :, None]
         shape = int(own.sum()), len(lengths), both.shape[1]
+        each = (rate if rate.ndim == 1 else rate[own, None] for rate in rates)
         a, b = (
             np.concatenate([first[own], rng.binomial(lengths, rate, shape)], axis=1)
-            for first, rate in zip(early, rates, strict=True)
+            for first, rate in zip(early, each, strict=True)
         )
         yield (a, b), design
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from trialfleet_designs.power.stops import control_rates, shifted
+from tests.support.task_rates import control_rates
 from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
+from trialfleet_statistics.power import shifted
 from trialfleet_statistics.sequential import Bets, Pairs
 from trialfleet_statistics.sequential.betting_power import betting_power, log_evidences
 

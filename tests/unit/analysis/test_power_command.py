@@ -14,14 +14,13 @@ from click.testing import CliRunner
 
 from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.power_cli.command import power
-from trialfleet_designs.power.stops import shifted
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_statistics.difficulty import task_difficulty
-from trialfleet_statistics.power import fisher_power, minimum_detectable_effect, stratified_power
+from trialfleet_statistics.power import fisher_power, minimum_detectable_effect, shifted, stratified_power
 
 DEMO = Path(__file__).parents[3] / "tasks" / "quickstart" / "demo.yaml"
 PRIMARY = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these", alpha=0.1)

@@ -10,22 +10,25 @@ import pytest
 from click.testing import CliRunner
 from rich.text import Text
 
+from tests.support.task_rates import control_rates
 from trialfleet_analysis.power_cli.command import power
 from trialfleet_analysis.power_cli.stops_text import looks
 from trialfleet_designs.monitoring import design_of, futility_of, look_result
-from trialfleet_designs.power.stops import Stopping, control_rates, looks_plan, shifted
+from trialfleet_designs.power.stops import Stopping, looks_plan
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import Decision, LookResult, Reestimation, StageCounts, StopRule
 from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.power import KnownTasks, shifted
 from trialfleet_statistics.sequential import Revision, SequentialDesign
 from trialfleet_statistics.sequential.revision import revised
 from trialfleet_statistics.sequential.simulated_looks import simulated_stops
 
 PRIMARY = Primary(treatment="a", control="b", stop=StopRule())
+SEVEN, TWELVE = KnownTasks(control_rates(7, 0.5, 0.45)), KnownTasks(control_rates(12, 0.5, 1 / 2.2))
 
 
 def test_looks_save_trials_and_cost_some_power() -> None:
-    found = looks_plan(Stopping(PRIMARY, control_rates(7, 0.5, 0.45), 25, 0.11, 3.0, simulations=300, seed=3))
+    found = looks_plan(Stopping(PRIMARY, SEVEN, 25, 0.11, 3.0, simulations=300, seed=3))
     nothing, half, whole, more = found.scenarios
     assert found.looks == (5, 10, 15, 20, 25)
     assert [round(one.effect, 3) for one in found.scenarios] == [0, 0.055, 0.11, 0.165]
@@ -42,8 +45,8 @@ def test_looks_save_trials_and_cost_some_power() -> None:
 
 def test_leaving_out_saturated_tasks_saves_more_and_says_the_power_that_it_loses() -> None:
     dropping = PRIMARY.model_copy(update={"stop": StopRule(drop_saturated=5)})
-    found = looks_plan(Stopping(dropping, control_rates(12, 0.5, 1 / 2.2), 25, 0.084, None, 300, seed=3))
-    whole = looks_plan(Stopping(PRIMARY, control_rates(12, 0.5, 1 / 2.2), 25, 0.084, None, 300, seed=3))
+    found = looks_plan(Stopping(dropping, TWELVE, 25, 0.084, None, 300, seed=3))
+    whole = looks_plan(Stopping(PRIMARY, TWELVE, 25, 0.084, None, 300, seed=3))
     assert (found.drop_after, whole.drop_after) == (5, 0)
     for left, kept in zip(found.scenarios, whole.scenarios, strict=True):
         assert left.whole_power == kept.power
@@ -123,8 +126,8 @@ def test_power_simulates_the_reps_that_are_re_estimated() -> None:
     )
     planned = GROWING.model_copy(update={"stop": StopRule(futility="none")})
     base = np.full(7, 0.5)
-    found = looks_plan(Stopping(again, base, 25, 0.116, 3.0, 200, seed=3))
-    fixed = looks_plan(Stopping(planned, base, 25, 0.116, 3.0, 200, seed=3))
+    found = looks_plan(Stopping(again, KnownTasks(base), 25, 0.116, 3.0, 200, seed=3))
+    fixed = looks_plan(Stopping(planned, KnownTasks(base), 25, 0.116, 3.0, 200, seed=3))
     assert (found.most, found.reestimate_after, found.inflation) == (60, 10, None)
     whole, before = found.scenarios[2], fixed.scenarios[2]
     assert whole.reps is not None

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
 from trialfleet_designs.monitoring import design_of, look_result
-from trialfleet_designs.power.stops import shifted
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import LookResult, Reestimation, StageCounts, StopRule
 from trialfleet_statistics.estimates import Floats, floats
-from trialfleet_statistics.power import exact_campaigns
+from trialfleet_statistics.power import exact_campaigns, shifted
 from trialfleet_statistics.sequential import (
     Bets,
     Futility,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.unit.controller.test_question_spec import declared
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.stops import control_rates
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_ledger.designs.metric import MetricPrimary, measure_trial
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_statistics.power import KnownTasks
 
 COST = MetricPrimary(metric="cost_usd", treatment="short", control="none")
 
@@ -54,7 +55,7 @@ def test_what_is_not_reported_is_missing_and_never_0() -> None:
 
 def planned(cv: float, *, reps: int = 10, declared_as: MetricPrimary = COST) -> MetricPlan:
     question = PowerQuestion(
-        "c", control_rates(8, 0.5, 0.4), 0.5, 0.4, (reps,), None, Effort(0.8, 0.05, 100, 1), cv
+        "c", KnownTasks(np.full(8, 0.5)), "alike", (reps,), None, Effort(0.8, 0.05, 100, 1), cv
     )
     return plan_metric(declared_as, question)
 
