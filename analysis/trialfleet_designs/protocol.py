@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from trialfleet_designs.comparison.columns import CellCounts, Columns, Scheme, TrialsRun
@@ -47,7 +47,8 @@ class SeenAtLook:
 class PowerQuestion:
     """What `power` asks of a design. `rates`: of the tasks, its control being the condition that is expected to
     pass least; `population`: what they are, in words; `reps`: several designs; `effect`: None: not named; `cv`: a
-    metric's coefficient of variation within a task and condition, None: not stated."""
+    metric's coefficient of variation within a task and condition, None: not stated; `pilot`: that of each metric
+    as a pilot has it."""
 
     campaign: str
     rates: TaskRates
@@ -56,6 +57,7 @@ class PowerQuestion:
     effect: float | None
     effort: Effort
     cv: float | None = None
+    pilot: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +102,13 @@ class Design(Generic[D, F]):
     """One design: all that depends on which one a campaign declares. What a design does not have is empty here.
 
     `allows_for_looks`: p and limits of contrasts on these tasks hold at the looks that it takes. `plans_power`:
-    its power is that of the plan with its looks. `uses`: of the report's methods, those of this design alone.
+    its power is that of the plan with its looks. `plans_variation`: its power depends on how far a metric varies
+    within a task. `uses`: of the report's methods, those of this design alone.
     """
 
     allows_for_looks = False
     plans_power = False
+    plans_variation = False
     uses: frozenset[str] = frozenset()
 
     # --- while a campaign runs

@@ -71,7 +71,7 @@ _KNOWN = frozenset(
         "cost_rep",
     }
 )
-_TREND = (_CAMPAIGN | {"cv"}) - {"pilot", "treatment", "control", "cost_rep"}
+_IN_PLACE = _CAMPAIGN - {"cost_rep"}
 _BUDGET = _ASSUMED | {"budget", "cost_task", "cost_rep"}
 EXAMPLES = (
     "trialfleet power campaign.yaml; or --from 0.4 --to 0.6; or --reps 25; or --tasks 8 --reps 25; "
@@ -132,7 +132,6 @@ def answered(asked: PowerOptions) -> Answered:
         _refuse_others(asked, _BUDGET, "a budget")
         return _located(lambda: _equal_cost(asked))
     if asked.campaign is not None or asked.tasks is not None or asked.pilot is not None:
-        _refuse_others(asked, _CAMPAIGN, "a campaign")
         return _located(lambda: _campaign(asked))
     _refuse_others(asked, _CELL, "one cell")
     return Answered(_cell(asked))
@@ -159,7 +158,11 @@ def _cell(asked: PowerOptions) -> Answer:
 def _campaign(asked: PowerOptions) -> Answered:
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
     if subject is not None and subject.in_place is not None:
-        return Answered(_in_place(asked, subject, subject.in_place))
+        taken = _IN_PLACE | ({"cv"} if find_design(subject.in_place).plans_variation else set())
+        _refuse_others(asked, taken, f"a declared {spaced(subject.in_place.design)}")
+        pilot = _pilot(asked)
+        return Answered(_in_place(asked, subject, subject.in_place, pilot), pilot)
+    _refuse_others(asked, _CAMPAIGN, "a campaign")
     pilot = _pilot(asked)
     tasks = asked.tasks or (subject.tasks if subject else len(pilot.tasks) if pilot else 0)
     effort = _effort(asked, subject)
@@ -208,11 +211,10 @@ def _effect_with_looks(subject: Subject | None, plan: CampaignPlan) -> float | N
     return named or subject.declared.effect or (detected and detected.effect) or None
 
 
-def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration) -> Answer:
+def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration, pilot: Pilot | None) -> Answer:
     """For other tasks and reps too; `--to` is the rate under the condition that is expected to pass most."""
     what = f"a declared {spaced(declared.design)}"
-    _refuse_others(asked, _TREND, what)
-    assumed, effort = _assumptions(asked, None), _effort(asked, subject)
+    assumed, effort = _assumptions(asked, pilot), _effort(asked, subject)
     base = assumed.control.value
     question = PowerQuestion(
         campaign=subject.declared.campaign,
@@ -222,6 +224,7 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration) -> A
         effect=declared.planned_effect if asked.to is None else asked.to - base,
         effort=effort,
         cv=asked.cv,
+        pilot=pilot.variation if pilot else {},
     )
     plan = find_design(declared).plan_power(declared, question)
     if plan is None:

@@ -88,7 +88,7 @@ class Amount(_Type):
     type=Amount(zero=False),
     help="What one rep of a task costs, in both arms together. [default: the pilot's; for a budget 1]",
 )
-@click.option("--pilot", metavar="CAMPAIGN", help="Take rate, ICC and sigma-int from a campaign that has results.")
+@click.option("--pilot", metavar="CAMPAIGN", help="Take rate, ICC, sigma-int and cv from a campaign with results.")
 @click.option(
     "--from-campaign",
     metavar="CAMPAIGN",
@@ -107,7 +107,7 @@ class Amount(_Type):
 @click.option(
     "--cv",
     type=Amount(zero=False),
-    help="Of a declared metric: a trial's coefficient of variation within a task. [default: 0.6]",
+    help="A declared metric's coefficient of variation within a task. [default: the pilot's; else 0.6]",
 )
 @click.option("--simulations", type=click.IntRange(100), metavar="N", help="Campaigns per figure. [default: 2000]")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Same seed, same figures. [default: 1]")

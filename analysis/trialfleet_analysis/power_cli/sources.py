@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time
@@ -18,10 +19,12 @@ from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.declaration import Declaration
+from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
 from trialfleet_statistics.comparisons import heterogeneity, variance_components
-from trialfleet_statistics.estimates import Interval
+from trialfleet_statistics.continuous import pool_variation
+from trialfleet_statistics.estimates import Interval, floats
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 
@@ -114,7 +117,8 @@ class Pilot:
     """`icc`: of the control's tasks. `sigma_int`: SD of the true effect between tasks beyond chance, rate scale;
     None when it is undefined, 0 when no more than chance was seen. `cost_rep`: US dollars of a task's rep in both
     conditions, None where not all costs are known. `blocks`: the complete ones, which are used.
-    `left_out`: tasks without a valid trial in one of the two."""
+    `left_out`: tasks without a valid trial in one of the two. `variation`: of each metric that a campaign may
+    declare, its coefficient of variation within a task and condition."""
 
     campaign: str
     treatment: str
@@ -127,6 +131,7 @@ class Pilot:
     icc: Interval
     sigma_int: float | None
     cost_rep: float | None
+    variation: Mapping[str, float]
 
 
 def read_pilot(campaign: str, store: str | None, treatment: str | None, control: str | None) -> Pilot:
@@ -164,8 +169,8 @@ def _unless_given(assumption: Assumption, estimate: float | None) -> Assumption:
 
 
 def _contrast(frame: Frame, treatment: str | None, control: str | None) -> tuple[str, str]:
-    primary = frame.plan.primary
-    pair = treatment or (primary and primary.treatment), control or (primary and primary.control)
+    sides = {} if frame.plan.declared is None else frame.plan.declared.sides
+    pair = treatment or sides.get(("treatment",)), control or sides.get(("control",))
     for option, name in zip(("--treatment", "--control"), pair, strict=True):
         if name not in frame.conditions:
             said = f"no condition {name!r} in the pilot" if name else "the pilot declares no primary contrast"
@@ -214,7 +219,19 @@ def _estimated(found: CampaignTables, pair: tuple[str, str]) -> Pilot:
         icc=variance_components(passes_b, trials_b).icc,
         sigma_int=heterogeneity(passes_a, trials_a, passes_b, trials_b).sigma_int,
         cost_rep=_cost_rep(found, pair),
+        variation={} if found.frame.plan.dry_run else dict(_variation(found, pair)),
     )
+
+
+def _variation(found: CampaignTables, pair: tuple[str, str]) -> Iterator[tuple[str, float]]:
+    used = pa.concat_tables([_measured(found, condition) for condition in pair])
+    tasks = [task.task for task in found.tasks]
+    cells = 2 * codes(used, "task", tasks) + codes(used, "condition", pair)
+    for metric, parts in PARTS.items():
+        each = {name: numbers(used, name) for name in parts}
+        every = [np.nan_to_num(one) if name in MAY_BE_ABSENT else one for name, one in each.items()]
+        if (variation := pool_variation(floats(np.sum(every, axis=0)), cells)) is not None:
+            yield metric, variation
 
 
 def _cost_rep(found: CampaignTables, pair: tuple[str, str]) -> float | None:

@@ -20,6 +20,7 @@ from trialfleet_ledger.errors import OperatorError
 class JointDesign(Design[QuestionPrimary, JointFinding]):
     """`primary: {question: cheaper_and_not_worse, …}`, at a fixed end or at looks."""
 
+    plans_variation = True
     uses = frozenset({"equivalence", "a declared metric"})
 
     def decide(self, declared: QuestionPrimary, seen: SeenAtLook) -> DecisionResult:

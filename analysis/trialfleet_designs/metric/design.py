@@ -20,6 +20,7 @@ from trialfleet_ledger.errors import OperatorError
 class MetricDesign(Design[MetricPrimary, MetricFinding]):
     """`primary: {metric: cost_usd, …}`, at a fixed end or at looks."""
 
+    plans_variation = True
     uses = frozenset({"a declared metric"})
 
     def decide(self, declared: MetricPrimary, seen: SeenAtLook) -> DecisionResult:

@@ -17,6 +17,7 @@ from trialfleet_designs.metric.looks import design_of_metric, log_values
 from trialfleet_designs.protocol import Observed
 from trialfleet_ledger.designs.looks import Decision, MetricResult, Verdict, stopped
 from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS, ComparedMetric, MetricPrimary
+from trialfleet_statistics.continuous import pool_variation
 from trialfleet_statistics.estimates import Bools, Floats, Interval, floats, rejects
 from trialfleet_statistics.sequential import MeanStage, PermutedMeans, permute_means
 
@@ -225,9 +226,6 @@ def _side(name: str, scheme: Scheme, columns: Columns, metric: ComparedMetric) -
     tasks = np.unique(mine.task[known])
     means = [float(values[known & (mine.task == task)].mean()) for task in tasks]
     rates = [float(mine.passed[mine.valid & (mine.task == task)].mean()) for task in tasks]
-    logs = [np.log(values[known & (mine.task == task)]) for task in tasks]
-    freedom = sum(one.size - 1 for one in logs)
-    pooled = sum(float(np.sum((one - one.mean()) ** 2)) for one in logs) / freedom if freedom else None
     return MetricSide(
         condition=name,
         mean=float(np.mean(means)) if means else None,
@@ -235,7 +233,7 @@ def _side(name: str, scheme: Scheme, columns: Columns, metric: ComparedMetric) -
         trials=int(known.sum()),
         missing=int(np.sum(mine.valid & ~known)),
         cut_off=int(np.sum(mine.cut_off & known)),
-        spread=None if pooled is None else math.sqrt(math.expm1(pooled)),
+        spread=pool_variation(values, mine.task),
     )
 
 

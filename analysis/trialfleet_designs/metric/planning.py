@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,12 @@ from trialfleet_statistics.sequential import SequentialDesign, crossing_probabil
 USUAL = (0.9, 0.8, 0.7, 0.5)
 ASSUMED_CV = 0.6
 MOST_REPS = 1000
+Origin: TypeAlias = Literal["given", "pilot", "assumed"]
+ORIGINS: dict[Origin, str] = {
+    "given": "as given",
+    "pilot": "the pilot's",
+    "assumed": "assumed; take it from a pilot with --pilot, or say what you expect with --cv",
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,8 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricPlan(OwnPlan):
-    """`cv`: the coefficient of variation of a trial's metric within a task and condition; `stated`: by the
-    operator. `needed`: the least reps with the power wanted at the effect; None: more than 1,000."""
+    """`cv`: the coefficient of variation of a trial's metric within a task and condition; `origin`: whence it is.
+    `needed`: the least reps with the power wanted at the effect; None: more than 1,000."""
 
     campaign: str
     metric: ComparedMetric
@@ -53,7 +59,7 @@ class MetricPlan(OwnPlan):
     control: str
     tasks: int
     cv: float
-    stated: bool
+    origin: Origin
     looks: int
     effort: Effort
     rows: tuple[MetricRow, ...]
@@ -88,7 +94,7 @@ class MetricPlan(OwnPlan):
         )
 
     def _name_assumptions(self) -> str:
-        origin = "as stated" if self.stated else "assumed: a pilot's report has yours; state it with --cv"
+        origin = ORIGINS[self.origin]
         looks = f", {plural(self.looks, 'look')}" if self.looks else ""
         return (
             f"two-sided alpha {self.effort.alpha:g}{looks}, by normal bounds on logs; coefficient of variation "
@@ -98,7 +104,9 @@ class MetricPlan(OwnPlan):
 
 def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     """Raises `ValueError` for a coefficient of variation that is not above 0."""
-    cv, tasks = ASSUMED_CV if asked.cv is None else asked.cv, asked.rates.tasks
+    tasks, known = asked.rates.tasks, asked.pilot.get(declared.metric)
+    origin: Origin = "given" if asked.cv is not None else "pilot" if known else "assumed"
+    cv = asked.cv if asked.cv is not None else known or ASSUMED_CV
     if cv <= 0:
         raise ValueError(f"a coefficient of variation is above 0, and {cv:g} is not")
     effect = declared.effect or 0.8
@@ -122,7 +130,7 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         control=declared.control,
         tasks=tasks,
         cv=cv,
-        stated=asked.cv is not None,
+        origin=origin,
         looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
         effort=asked.effort,
         rows=tuple(

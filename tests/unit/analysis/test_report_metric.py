@@ -6,12 +6,15 @@ import json
 import math
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
+from trialfleet_analysis.power_cli.command import power
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
@@ -20,6 +23,7 @@ from trialfleet_designs.protocol import SeenAtLook
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.looks import Decision, StageCounts, StopRule
 from trialfleet_ledger.designs.metric import MetricPrimary
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
@@ -152,3 +156,28 @@ def test_every_format_says_the_same(tmp_path: Path, declared: MetricPrimary) -> 
         said = " ".join(text.split()).replace("\\_", "_").replace("\\<", "<").replace("&lt;", "<")
         assert report.answer[0] in said
     assert "The test of the metric" in to_html(report)
+
+
+def test_a_pilot_gives_the_spread_that_another_campaign_plans_with(tmp_path: Path) -> None:
+    """The pilot's own report prints the same; what the operator states stands above it."""
+    report = reported(tmp_path, COST, 0.8)
+    pilot = str(tmp_path / "demo")
+
+    def told(*more: str) -> dict[str, Any]:
+        asked = [pilot, "--pilot", pilot, "--from", "0.5", "--simulations", "100", *more, "--json"]
+        ran = CliRunner().invoke(power, asked, catch_exceptions=False)
+        assert ran.exit_code == 0, ran.output
+        found: dict[str, Any] = json.loads(ran.output)
+        return found
+
+    found, spread = told(), report.analysis.found.control.spread
+    assert (found["origin"], found["cv"]) == ("pilot", found["pilot"]["variation"]["cost_usd"])
+    assert found["cv"] == pytest.approx(spread, rel=1e-3), "both sides have the same"
+    stated = told("--cv", "0.9")
+    assert (stated["origin"], stated["cv"]) == ("given", 0.9)
+
+
+def test_a_variation_that_nothing_depends_on_is_refused(tmp_path: Path) -> None:
+    ledgers.write(tmp_path, ledgers.plan(TASKS, NAMES, reps=2), lambda _: Fate())
+    with pytest.raises(OperatorError, match="has no effect on a plan for a campaign"):
+        CliRunner().invoke(power, [str(tmp_path / "demo"), "--cv", "0.9"], catch_exceptions=False)
