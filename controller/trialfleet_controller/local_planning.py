@@ -18,9 +18,13 @@ from trialfleet_agents.protocol import Identity
 from trialfleet_agents.workspace_settings import deliverable_files
 from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_controller.planning.context_imports import list_broken_imports
 from trialfleet_controller.planning.freeze import PlanningContext, identified, planned_agent, prepare
 from trialfleet_controller.planning.key_check import check_words
 from trialfleet_controller.planning.model_check import check_model, check_price
+from trialfleet_controller.planning.own_contexts import list_untracked_files
+from trialfleet_controller.planning.same_arms import list_same_arms
+from trialfleet_controller.planning.skill_front_matter import list_refused_skills
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects
@@ -28,7 +32,7 @@ from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.trees import unpack
+from trialfleet_repository.trees import read_files, unpack
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root
@@ -61,7 +65,16 @@ def make_plan(
         said = (warning for identity in identities.values() for warning in identity.warnings)
         doubts = (doubt for one in plan.deliveries.values() for doubt in one.doubts())
         warnings = dict.fromkeys(
-            (*said, *doubts, *_not_in_workspaces(plan, shop.objects), *_left_out(plan, shop.objects))
+            (
+                *said,
+                *doubts,
+                *list_untracked_files(file),
+                *_not_in_workspaces(plan, shop.objects),
+                *_left_out(plan, shop.objects),
+                *list_broken_imports(plan, shop.objects),
+                *list_refused_skills(plan, shop.objects),
+                *list_same_arms(plan, identities, shop.objects),
+            )
         )
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
@@ -89,7 +102,7 @@ def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
         if cell.condition.files is not None
     }
     for name, kind, files in sorted(given):
-        _, left_out = deliverable_files(kind, {path: one.data for path, one in unpack(objects.get(files)).items()})
+        _, left_out = deliverable_files(kind, read_files(unpack(objects.get(files))))
         if left_out:
             yield (
                 f"conditions.{name}: left out of what {kind} gets, since no campaign may choose it: "

@@ -11,6 +11,7 @@ from posixpath import basename
 from types import MappingProxyType
 from typing import NamedTuple
 
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_agents.tool_calls import ToolCalls
 
 
@@ -20,10 +21,11 @@ class AgentFiles(NamedTuple):
     `roots`: files that it loads from the workspace's root; the first is the name that a context's root gets.
     `skills`: the folder from which it loads skills. `names`: patterns of the names of further files and folders
     that it reads, anywhere in the workspace; one without capitals matches in any case, as on some file systems.
-    `folders`: paths of folders that it reads, below any folder, in small letters. `home`: files of the user's
-    HOME that it reads, which no trial may see. `settings`: patterns of a context's files in JSON of which the
-    settings that no campaign may choose are left out. `left_out`: of files that are left out whole: variables,
-    programs of the agent itself, other formats.
+    `folders`: paths of folders and files that it reads, below any folder, in small letters. `home`: files of the
+    user's HOME that it reads, which no trial may see. `settings`: patterns of a context's files in JSON of which
+    the settings that no campaign may choose are left out. `left_out`: of files that are left out whole: variables,
+    programs of the agent itself, other formats. `refused_skills`: what makes it pass over a skill, or list it
+    without its description.
     """
 
     roots: tuple[str, ...] = ()
@@ -33,11 +35,17 @@ class AgentFiles(NamedTuple):
     home: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    refused_skills: tuple[SkillFault, ...] = ()
 
     @property
     def root(self) -> str | None:
         """The name that the root of a context gets; None: as it is."""
         return self.roots[0] if self.roots else None
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The names of files that it loads from the root and, if it does so, from other folders."""
+        return tuple(path for path in self.roots if "/" not in path)
 
     @property
     def patterns(self) -> tuple[str, ...]:

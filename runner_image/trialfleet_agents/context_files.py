@@ -106,8 +106,8 @@ def is_context_part(name: str) -> bool:
 
 
 def is_context_file(path: str) -> bool:
-    """Whether any part of the path is such a name, or it is in a folder that an agent reads."""
-    below = f"/{path.lower()}"
+    """Whether any part of the path is such a name, or it is, or is in, a path that an agent reads."""
+    below = f"/{path.lower()}/"
     return any(map(is_context_part, path.split("/"))) or any(folder in below for folder in _patterns().folders)
 
 
@@ -138,8 +138,8 @@ def unused(removed: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:
 def leftovers(paths: Iterable[str]) -> tuple[str, ...]:
     """Files that `strip` keeps and some agent reads as instructions, except in virtual environments.
 
-    >>> leftovers(["pkg/.windsurfrules", ".github/instructions/python.instructions.md", "docs/rules.md"])
-    ('.github/instructions/python.instructions.md', 'pkg/.windsurfrules')
+    >>> leftovers(["pkg/.windsurfrules", "docs/python.instructions.md", "docs/rules.md"])
+    ('docs/python.instructions.md', 'pkg/.windsurfrules')
     """
     return tuple(sorted(path for path in paths if _speaks(path) and not _VENVS & set(path.split("/"))))
 

@@ -20,7 +20,7 @@ ReadFile = Callable[[str], bytes | None]
 
 _IMPORT = re.compile(r"(?<!\S)@(~?[^\s@`'\"]+)")
 _LOOKS_LIKE_A_PATH = re.compile(r"/|\.(?:md|mdc|txt|rst|toml|ya?ml|json)$", re.IGNORECASE)
-_DEEPEST = 5  # imports of imports
+DEEPEST_IMPORT = 5  # imports of imports
 _MOST_IMPORTS = 200  # of a condition
 _DESCRIPTION = re.compile(r"^description:[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -141,7 +141,7 @@ def _follow_imports(
         for target in find_imports(path, text):
             data = composed.files.get(target) if target in composed.files else in_workspace(target)
             found.append((target, data is not None))
-            if data is not None and target not in known and depth < _DEEPEST:
+            if data is not None and target not in known and depth < DEEPEST_IMPORT:
                 known.add(target)
                 imported = DeclaredText(
                     f"imports:{target}", read_text(data), "imports", target, FileRole.INSTRUCTIONS
@@ -150,6 +150,15 @@ def _follow_imports(
                 yield target, imported
         if found:
             imports[path] = tuple(found)
+
+
+def leaves_workspace(imported: str) -> bool:
+    """Whether what `find_imports` found is no path of a workspace.
+
+    >>> [leaves_workspace(path) for path in ("docs/b.md", "~/own.md", "../up.md", "/etc/x.md")]
+    [False, True, True, True]
+    """
+    return imported.startswith("~") or inside(imported) != imported
 
 
 def find_imports(path: str, text: str) -> tuple[str, ...]:

@@ -124,13 +124,14 @@ def compose(
     `OperatorError` for a tree that cannot be delivered."""
     on_disk, read_from = strip_files(_checked(files)), strip_files(_checked(context))
     otherwise = condition.pull or condition.hook is not None
-    laid = placed(on_disk.files, reading, delivered_otherwise=otherwise)
     tree = {path: _decoded(path, data) for path, data in read_from.files.items() if is_text(path)}
+    nodes = hook_nodes(tree) if condition.hook is not None else {}
+    laid = placed(on_disk.files, reading, delivered_otherwise=otherwise, hooked=nodes)
     node, inline = _inline(condition.inline, tree, anchor)
     if text is not None:
         inline = _whole(text)
-    sentence = pull_sentence(laid.files, reading.root_names) if condition.pull else ""
-    nodes = hook_nodes(tree) if condition.hook is not None else {}
+    moved = laid.read_as.values()
+    sentence = pull_sentence(laid.files, reading.root_names, moved) if condition.pull else ""
     bare = Composed(
         prompt=join(task, sentence),
         system=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from trialfleet_deliveries import tokens
 from trialfleet_deliveries.nodes import ROOT_NAMES, child_nodes, root_file
@@ -74,10 +74,14 @@ def join(task: str, *additions: str) -> str:
     return text
 
 
-def pull_sentence(files: Collection[str], root_names: Sequence[str] = ROOT_NAMES) -> str:
-    """The text that points at the context files in the workspace; empty when there are none."""
+def pull_sentence(
+    files: Collection[str], root_names: Sequence[str] = ROOT_NAMES, moved: Iterable[str] = ()
+) -> str:
+    """The text that points at the context files in the workspace; empty when there are none. `moved`: those whose
+    names do not tell that they are some."""
     root = root_file(files, root_names)
-    names = " or ".join(sorted({posixpath.basename(node) for node in child_nodes(files)}))
+    nested = [*child_nodes(files), *(path for path in moved if "/" in path and path in files)]
+    names = " or ".join(sorted({posixpath.basename(node) for node in nested}))
     if not names:
         return "" if root is None else render("pull_root", root=root)
     if root is None:

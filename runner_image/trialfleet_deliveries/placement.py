@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from trialfleet_deliveries.markdown import LineKind, scan
-from trialfleet_deliveries.nodes import ROOT_NAMES, child_nodes, inside, root_file
+from trialfleet_deliveries.nodes import NODE_NAMES, ROOT_NAMES, child_nodes, inside, root_file
 from trialfleet_deliveries.skills import FOLDER
 from trialfleet_ledger.errors import OperatorError
 
+UNLOADED = "CONTEXT.md"  # no agent loads a file of this name
 PROMPT = "prompt"  # where the root's text is for an agent that loads no file
 _IMPORT = re.compile(r"(?<!\S)@([^\s@]+)")
 _DEEPEST = 5  # imports of imports
@@ -21,12 +22,20 @@ _DEEPEST = 5  # imports of imports
 class FileReading:
     """How an agent comes by context files. `root_file`: the root's, which it loads by itself; `nested`: a file of
     that name follows what is read in its folder; `in_prompt`: it loads none, and gets the root's text in its
-    prompt. None of them: nothing is known, and files keep their names. `skills`: the folder of its skills."""
+    prompt. None of them: nothing is known, and files keep their names. `skills`: the folder of its skills.
+    `nested_files`: names of further files that do as `nested` says."""
 
     root_file: str | None = None
     nested: bool = False
     in_prompt: bool = False
     skills: str = FOLDER
+    nested_files: tuple[str, ...] = ()
+
+    @property
+    def nested_names(self) -> frozenset[str]:
+        """Names of the files that follow what is read in their folder."""
+        own = () if self.root_file is None else (posixpath.basename(self.root_file),)
+        return frozenset((*own, *self.nested_files)) if self.nested else frozenset()
 
     @property
     def root_names(self) -> tuple[str, ...]:
@@ -48,10 +57,13 @@ class PlacedFiles:
     told: str = ""
 
 
-def placed(files: Mapping[str, bytes], reading: FileReading, *, delivered_otherwise: bool) -> PlacedFiles:
+def placed(
+    files: Mapping[str, bytes], reading: FileReading, *, delivered_otherwise: bool, hooked: Collection[str] = ()
+) -> PlacedFiles:
     """The files as the agent reads them. The root's node takes the name that the agent loads, unless a file of
     that name is there. Nested nodes do as well where the agent delivers them, except when a hook or the prompt's
-    pull sentence delivers them (`delivered_otherwise`): else they would arrive twice.
+    pull sentence delivers them (`delivered_otherwise`): else they would arrive twice. For the same reason nodes
+    that a hook pushes (`hooked`), and copies of them, get a name that the agent does not load.
 
     A node that moves takes along what it imports (`@path`): agents differ in what they import.
     """
@@ -67,8 +79,26 @@ def placed(files: Mapping[str, bytes], reading: FileReading, *, delivered_otherw
         name = posixpath.basename(reading.root_file)
         nodes = ((node, f"{posixpath.dirname(node)}/{name}") for node in child_nodes(files))
         moved |= {node: path for node, path in nodes if path not in files}
+    twice = _loaded_twice(files, reading, hooked)
+    moved |= {path: free for path in twice if (free := _free_name(path, files, reading)) is not None}
     kept = {path: data for path, data in files.items() if path not in moved}
     return PlacedFiles(kept | {path: imported(files, node).encode() for node, path in moved.items()}, moved)
+
+
+def _loaded_twice(files: Mapping[str, bytes], reading: FileReading, hooked: Collection[str]) -> Iterator[str]:
+    """Nodes that a hook pushes, and copies of them in the same folder, whose names the agent loads by itself."""
+    for node in sorted(hooked):
+        folder = posixpath.dirname(node)
+        for path in (f"{folder}/{name}" for name in sorted(reading.nested_names)):
+            if path in files and (path == node or files[path] == files.get(node)):
+                yield path
+
+
+def _free_name(path: str, files: Mapping[str, bytes], reading: FileReading) -> str | None:
+    """A name in the same folder that no file has and the agent does not load."""
+    names = (name for name in (*NODE_NAMES, UNLOADED) if name not in reading.nested_names)
+    free = (f"{posixpath.dirname(path)}/{name}" for name in names)
+    return next((name for name in free if name not in files), None)
 
 
 def imported(files: Mapping[str, bytes], path: str) -> str:

@@ -17,6 +17,7 @@ class Reach(Frozen):
     root_file: str | None = None  # file of the workspace's root that it puts before the model by itself
     root_in_prompt: bool = False  # it loads none: the root's text goes into its prompt
     nested: bool = False  # such a file of a folder below follows the result of a tool that read there
+    nested_files: tuple[str, ...] = ()  # and so do files of these names
     hook_after: bool = False  # a hook of ours can add text to a tool's result: `hook: on_read` and rules
     hook_before: bool = False  # and can add text before a tool runs
     fail_fast: bool = False  # a hook of ours can deny a tool's call
@@ -32,4 +33,6 @@ class Reach(Frozen):
 
     @property
     def reading(self) -> FileReading:
-        return FileReading(self.root_file, self.nested, self.root_in_prompt, self.skills or FOLDER)
+        return FileReading(
+            self.root_file, self.nested, self.root_in_prompt, self.skills or FOLDER, self.nested_files
+        )

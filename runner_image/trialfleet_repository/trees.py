@@ -10,7 +10,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -118,6 +118,73 @@ def resolve(path: str, links: Mapping[str, str]) -> str | None:
     return "/".join(done)
 
 
+def follow_links(tree: Tree) -> dict[str, TreeEntry]:
+    """The files of the tree by every path that leads to one: a link to a file counts as that file, a link to a
+    folder as the files below it. A link that leads to nothing of the tree is left out. Raises `TreeError` for more
+    paths than a tree may have.
+
+    >>> sorted(follow_links({"a/x": TreeEntry(b""), "b": TreeEntry(b"a", EntryKind.LINK)}))
+    ['a/x', 'b/x']
+    """
+    links = links_of(tree)
+    files = {path: entry for path, entry in tree.items() if path not in links}
+    found = {path: files[source] for path, source in linked_files(links, files).items()} | files
+    return dict(sorted(found.items()))
+
+
+def read_files(tree: Tree) -> dict[str, bytes]:
+    """The bytes of each file, as `follow_links` finds them."""
+    return {path: entry.data for path, entry in follow_links(tree).items()}
+
+
+def with_links(files: Tree, declared: Tree) -> dict[str, TreeEntry]:
+    """`files` with the links of `declared`, each in the place of the copies that stand for it: it stays a link if
+    these are as the files to which it leads, or if it leads to nothing of the tree.
+
+    >>> made = with_links({"a": TreeEntry(b"x"), "b": TreeEntry(b"x")}, {"a": TreeEntry(b"x"), "b": link_to("a")})
+    >>> made["b"].kind.value
+    'link'
+    """
+    links = links_of(declared)
+    led_before = linked_files(links, declared.keys() - links.keys())
+    led_now = linked_files(links, files.keys() - links.keys())
+    tree = dict(files)
+    for link in links:
+        copies = {path for path in files if is_at_or_below(path, link)}
+        before = {path: file for path, file in led_before.items() if is_at_or_below(path, link)}
+        now = {path: file for path, file in led_now.items() if is_at_or_below(path, link)}
+        if copies == before.keys() and before == now and all(files[path] == files[now[path]] for path in copies):
+            tree = {path: entry for path, entry in tree.items() if path not in copies}
+            tree[link] = declared[link]
+    return tree
+
+
+def link_to(target: str) -> TreeEntry:
+    """A link as an entry."""
+    return TreeEntry(os.fsencode(target), EntryKind.LINK)
+
+
+def is_at_or_below(path: str, folder: str) -> bool:
+    """Whether the path is that of the folder or of something in it."""
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def linked_files(links: Mapping[str, str], files: Collection[str]) -> dict[str, str]:
+    """Path that leads through one of the links -> the file where it leads. Raises `TreeError` for too many."""
+    leads = {path: target for path in links if (target := resolve(path, links)) is not None}
+    found = {path: target for path, target in leads.items() if target in files}
+    below = {**dict(zip(files, files, strict=True)), **found}
+    for path, target in leads.items():
+        if path not in found and target and not path.startswith(f"{target}/"):  # no folder holds itself
+            prefix = f"{target}/"
+            found |= {
+                f"{path}/{own[len(prefix) :]}": file for own, file in below.items() if own.startswith(prefix)
+            }
+        if len(found) > MAX_FILES:
+            raise TreeError(f"links lead to more than {MAX_FILES} files")
+    return found
+
+
 def without_leaving_links(tree: Tree) -> dict[str, TreeEntry]:
     """The tree without the links that leave it: what a source may bring and no workspace may hold."""
     links = links_of(tree)
@@ -207,8 +274,33 @@ def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) ->
     """Files and links below `root`, without any `.git`; links are kept when they stay inside, sockets and
     devices left out. `skip` sees the path of a file or folder."""
     tree: dict[str, TreeEntry] = {}
-    todo = [""]
     total = 0
+    for path, kind, size in _walk(root, skip):
+        total += size
+        if len(tree) >= MAX_FILES or total > MAX_BYTES:
+            raise TreeError(f"{root}: more files or bytes than a repository may have")
+        tree[path] = TreeEntry(read_entry(root / path), kind)
+    return dict(check(without_leaving_links(tree)))
+
+
+def list_folder(root: Path) -> dict[str, EntryKind]:
+    """What `read_folder` would read, with the links that leave it; no file is opened. Raises `TreeError`."""
+    kinds: dict[str, EntryKind] = {}
+    for path, kind, _ in _walk(root, lambda _: False):
+        kinds[path] = kind
+        if len(kinds) > MAX_FILES:
+            raise TreeError(f"{root}: more files than a repository may have")
+    return kinds
+
+
+def read_entry(path: Path) -> bytes:
+    """A file's bytes, or a link's target."""
+    return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+
+
+def _walk(root: Path, skip: Callable[[str], bool]) -> Iterator[tuple[str, EntryKind, int]]:
+    """Path, kind and size of every file and link."""
+    todo = [""]
     while todo:
         folder = todo.pop()
         with os.scandir(root / folder) as children:
@@ -216,18 +308,13 @@ def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) ->
                 path = f"{folder}/{child.name}" if folder else child.name
                 if child.name.lower() == ".git" or skip(path):
                     continue
-                mode = child.stat(follow_symlinks=False).st_mode
-                if stat.S_ISLNK(mode):
-                    tree[path] = TreeEntry(os.fsencode(Path(child.path).readlink()), EntryKind.LINK)
-                elif stat.S_ISDIR(mode):
+                known = child.stat(follow_symlinks=False)
+                if stat.S_ISLNK(known.st_mode):
+                    yield path, EntryKind.LINK, 0
+                elif stat.S_ISDIR(known.st_mode):
                     todo.append(path)
-                elif stat.S_ISREG(mode):
-                    total += child.stat(follow_symlinks=False).st_size
-                    data = Path(child.path).read_bytes() if total <= MAX_BYTES else b""
-                    tree[path] = TreeEntry(data, EntryKind.EXEC if mode & 0o100 else EntryKind.FILE)
-                if len(tree) > MAX_FILES or total > MAX_BYTES:
-                    raise TreeError(f"{root}: more files or bytes than a repository may have")
-    return dict(check(without_leaving_links(tree)))
+                elif stat.S_ISREG(known.st_mode):
+                    yield path, EntryKind.EXEC if known.st_mode & 0o100 else EntryKind.FILE, known.st_size
 
 
 def write_folder(tree: Tree, dest: Path) -> None:

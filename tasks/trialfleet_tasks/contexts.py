@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from trialfleet_agents.context_files import is_context_file, list_root_names
+from trialfleet_agents.context_files import list_root_names
+from trialfleet_agents.own_context import FileListing, list_tree, select_context
 from trialfleet_deliveries.commands import is_text
 from trialfleet_deliveries.naming import pull_sentence
 from trialfleet_deliveries.nodes import covering_node
+from trialfleet_deliveries.secret_files import refuse_secrets
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
-from trialfleet_repository.trees import Tree, TreeEntry, TreeError, pack, read_folder, unpack
+from trialfleet_repository.trees import (
+    MAX_BYTES,
+    Tree,
+    TreeEntry,
+    TreeError,
+    follow_links,
+    list_folder,
+    pack,
+    read_entry,
+    unpack,
+)
 from trialfleet_tasks.taskfile import LoadedTask
 
 _DIGEST = "sha256:"
@@ -21,8 +32,8 @@ _DIGEST = "sha256:"
 def context_tree(task: LoadedTask, name: str, *, objects: Objects) -> Tree:
     """The tree of `contexts.<name>`: a folder, one file, or an object. Raises `OperatorError` if the task has no
     such context, or the context is empty or holds a forbidden file: agents must read every file as instructions,
-    otherwise a misspelt path would send a whole folder of this machine to the store and to the agent. Text must be
-    UTF-8."""
+    or import it; otherwise a misspelt path would send a whole folder of this machine to the store and to the
+    agent. Text must be UTF-8, and nothing may look like a secret."""
     where = f"{task.where}: contexts.{name}"
     content = task.contexts.get(name)
     if content is None:
@@ -33,9 +44,9 @@ def context_tree(task: LoadedTask, name: str, *, objects: Objects) -> Tree:
             hint=f"add contexts.{name} to the task, or remove the condition",
         )
     tree = _object(content, objects, where) if content.startswith(_DIGEST) else _path(task.folder / content, where)
-    _check_names(tree, where)
     _check_text(tree, where)
-    if not any(entry.data.strip() for entry in tree.values()):
+    refuse_secrets(tree, where)
+    if not any(entry.data.strip() for entry in follow_links(tree).values()):
         raise OperatorError("the context tree is empty", where=where, hint="add its files, or remove the context")
     return tree
 
@@ -74,7 +85,8 @@ def coverage(tree: Iterable[str], paths: Iterable[str]) -> dict[str, str | None]
 
 def _object(content: str, objects: Objects, where: str) -> Tree:
     try:
-        return unpack(objects.get(content.removeprefix(_DIGEST)))
+        tree = unpack(objects.get(content.removeprefix(_DIGEST)))
+        return _require_context(list_tree(tree), where)
     except (ObjectError, TreeError) as error:
         raise OperatorError(str(error), where=where, hint="give a folder instead of a digest") from None
 
@@ -84,24 +96,44 @@ def _path(path: Path, where: str) -> Tree:
         raise OperatorError(f"no such file or folder: {path}", where=where, hint="check the path")
     try:
         if path.is_dir():
-            _check_names(_names(path), where)  # before anything is read
-            return read_folder(path)
+            return _require_context(_list_folder(path), where)
         if not path.is_file():  # a pipe would be waited for, a device never ends
             raise OperatorError(f"{path} is not a regular file", where=where, hint="name a file or a folder")
-        return {path.name: TreeEntry(path.read_bytes())}
+        return _require_context(list_tree({path.name: TreeEntry(path.read_bytes())}), where)
     except (OSError, TreeError) as error:
         raise OperatorError(f"{path}: {error}", where=where, hint="check the path") from None
 
 
-def _names(folder: Path) -> Iterator[str]:
-    """Paths of the files below it, links not followed; `.git` is never part of a tree."""
-    for above, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name.lower() != ".git")
-        yield from (str(Path(above, name).relative_to(folder)) for name in files if name.lower() != ".git")
+def _list_folder(folder: Path) -> FileListing:
+    def read(paths: Collection[str]) -> dict[str, bytes]:
+        if sum((folder / path).lstat().st_size for path in paths) > MAX_BYTES:
+            raise TreeError(f"more than {MAX_BYTES} bytes")
+        return {path: read_entry(folder / path) for path in paths}
+
+    return FileListing(list_folder(folder), read)
+
+
+def _require_context(listing: FileListing, where: str) -> Tree:
+    """Raises `OperatorError` for what is no context file, nor imported by one, before it is read."""
+    own = select_context(listing)
+    for path in own.leaving:
+        raise OperatorError(
+            f"{path!r} is a link that leaves the context",
+            where=where,
+            hint="replace it with what it leads to, or with a relative link inside the context",
+        )
+    for path in sorted(listing.kinds.keys() - own.tree.keys() - own.sources):
+        raise OperatorError(
+            f"{path!r} is not a context file: agents do not read it as instructions",
+            where=where,
+            hint="a context tree holds files such as CLAUDE.md, a/b/AGENTS.md or .claude/…, and the documents "
+            "that they import with @: rename or remove it; if this is the wrong folder, correct the path",
+        )
+    return own.tree
 
 
 def _check_text(tree: Tree, where: str) -> None:
-    for path, entry in tree.items():
+    for path, entry in follow_links(tree).items():
         try:
             if is_text(path):
                 entry.data.decode()
@@ -111,14 +143,3 @@ def _check_text(tree: Tree, where: str) -> None:
                 where=where,
                 hint="save the file as UTF-8: a model reads it as text",
             ) from None
-
-
-def _check_names(paths: Iterable[str], where: str) -> None:
-    for path in paths:
-        if not is_context_file(path):
-            raise OperatorError(
-                f"{path!r} is not a context file: agents do not read it as instructions",
-                where=where,
-                hint="a context tree holds files such as CLAUDE.md, a/b/AGENTS.md or .claude/…: rename or remove "
-                "it; if this is the wrong folder, correct the path",
-            )

@@ -14,17 +14,18 @@ from tests.support.git_programs import COMMANDS, ArmedRepository, ProgramSetting
 from tests.support.git_repositories import ENV, Made
 from trialfleet_controller.commands.compare import compare
 from trialfleet_controller.commands.context import context
-from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
 from trialfleet_git.discovery import UnreadableRepository
 from trialfleet_git.view import open_repository_view
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import locate_repository
+from trialfleet_repository.trees import read_files
 from trialfleet_targets.command import targets
 from trialfleet_tasks.commands.init import init
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.mining.history import open_repository, read_commits, resolve
 from trialfleet_tasks.sources.git import with_history
 from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.sources.own_context import of_revision, of_worktree
 from trialfleet_tasks.taskfile import load_task_file
 
 STARTED = [setting for setting in read_list() if setting.is_started]
@@ -62,8 +63,8 @@ def read_task(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
 
 
 def read_contexts(armed: ArmedRepository, _: pytest.MonkeyPatch) -> None:
-    assert of_worktree(armed.made.folder) == {"CLAUDE.md": b"Edited.\n"}
-    assert of_revision(armed.made.folder, "HEAD~1") == {"CLAUDE.md": b"Main.\n"}
+    assert read_files(of_worktree(armed.made.folder)) == {"CLAUDE.md": b"Edited.\n"}
+    assert read_files(of_revision(armed.made.folder, "HEAD~1")) == {"CLAUDE.md": b"Main.\n"}
 
 
 def run_compare(armed: ArmedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +187,11 @@ def test_every_kind_of_repository_is_read(kind: str, tmp_path: Path) -> None:
     assert resolve(repository.git_dir, "HEAD") == commit
     assert len(read_commits(repository.git_dir)) == (0 if kind == "shallow" else 1), "commits with a parent"
     assert repository.shallow == (kind == "shallow")
-    assert of_revision(folder, "HEAD") == {"CLAUDE.md": b"Main.\n"}
+    assert read_files(of_revision(folder, "HEAD")) == {"CLAUDE.md": b"Main.\n"}
     if kind == "bare":
         assert repository.work_tree is None
     else:
-        assert of_worktree(folder) == {"CLAUDE.md": b"Main.\n"}
+        assert read_files(of_worktree(folder)) == {"CLAUDE.md": b"Main.\n"}
 
 
 def test_a_view_reads_reftables(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_no_object_replaces_another(tmp_path: Path) -> None:
     made.git("reset", "-q", "--hard", real)
     made.git("replace", real, forged)
     assert made.git("show", "HEAD:CLAUDE.md") == "Forged.", "the control"
-    assert of_revision(made.folder, "HEAD") == {"CLAUDE.md": b"Real.\n"}
+    assert read_files(of_revision(made.folder, "HEAD")) == {"CLAUDE.md": b"Real.\n"}
 
 
 @pytest.mark.parametrize("how", ["graft", "commit graph"])
@@ -257,5 +258,5 @@ def test_tracking_reflogs_and_linked_work_trees_are_known(tmp_path: Path, monkey
     assert resolve(here, "@{upstream}") == resolve(here, "HEAD@{1}") == first
     linked = open_repository(tmp_path / "linked")
     assert (resolve(linked.git_dir, "HEAD"), linked.work_tree) == (first, tmp_path / "linked")
-    assert of_worktree(tmp_path / "linked") == {}
+    assert read_files(of_worktree(tmp_path / "linked")) == {}
     assert linked.place.common_dir == clone.folder / ".git"

@@ -72,6 +72,37 @@ def monorepo(tmp_path: Path) -> Made:
     return made
 
 
+def test_scripts_links_and_imports_are_copied_and_secrets_are_named(tmp_path: Path) -> None:
+    made = Made(tmp_path / "shop")
+    made.write("CLAUDE.md", "@docs/rules.md\n")
+    made.write("docs/rules.md", "Cents.\n")
+    made.write(".claude/hooks/start.sh", "#!/bin/sh\n").chmod(0o755)
+    made.write(".agents/skills/x/SKILL.md", "skill\n")
+    made.write(".mcp.json", '{"mcpServers": {"a": {"env": {\n"A_TOKEN": "abcdef"}}}}')
+    (made.folder / ".claude/skills").symlink_to("../.agents/skills")
+    (made.folder / "GEMINI.md").symlink_to("/etc/hostname")
+    made.commit("Start", src__shop="x = 1\n")
+    made.write("CLAUDE.md", "Not committed.\n")
+    made.write("src/AGENTS.md", "New.\n")
+    ended = init(made.folder)
+    own = made.folder / "trialfleet/contexts/own"
+    assert (own / ".claude/hooks/start.sh").stat().st_mode & 0o777 == 0o755
+    assert (own / ".claude/skills/x/SKILL.md").read_text() == "skill\n"
+    assert (own / ".claude/skills").readlink() == Path("../.agents/skills")
+    assert (own / "docs/rules.md").read_text() == "Cents.\n"
+    assert not (own / ".mcp.json").exists()
+    assert "not copied: .mcp.json, line 2, looks like a secret" in ended.stderr
+    assert "abcdef" not in ended.stderr + ended.stdout
+    assert "not committed: CLAUDE.md, src/AGENTS.md" in ended.stderr
+    assert "{worktree: ..}" in ended.stderr
+    assert "links outside  GEMINI.md" in ended.stdout
+    found = facts(made.folder)
+    assert (found["stale"], found["uncommitted"]) == ([], ["CLAUDE.md", "src/AGENTS.md"])
+    assert found["secrets"] == [{"path": ".mcp.json", "line": 2, "reason": "its name is that of a secret"}]
+    (own / ".claude/hooks/start.sh").chmod(0o644)
+    assert facts(made.folder)["stale"] == ["contexts/own/.claude/hooks/start.sh"]
+
+
 def test_what_is_found_and_written(monorepo: Made) -> None:
     found = facts(monorepo.folder / "web")
     assert found["languages"] == {"Python": 4, "TypeScript": 1}
@@ -94,7 +125,7 @@ def test_what_is_found_and_written(monorepo: Made) -> None:
         [".gitignore", "campaign.yaml", *(f"contexts/own/{path}" for path in context)]
     )
     own = folder / "contexts/own"
-    assert not (own / "CLAUDE.md").is_symlink()
+    assert (own / "CLAUDE.md").readlink() == Path("AGENTS.md"), "a link to a context file stays one"
     assert (own / "CLAUDE.md").read_text() == "# Read me\n"
 
     (folder / "tasks").mkdir()

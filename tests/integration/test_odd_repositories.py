@@ -14,14 +14,15 @@ from click.testing import CliRunner, Result
 
 from tests.support.git_repositories import Made
 from trialfleet_controller.commands.compare import compare
-from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import locate_repository
+from trialfleet_repository.trees import read_files
 from trialfleet_targets.command import targets
 from trialfleet_tasks.commands.init import init
 from trialfleet_tasks.mining.history import open_repository, read_commits
 from trialfleet_tasks.sources.commit_date import read_commit_date
 from trialfleet_tasks.sources.git import message, read_tree, repository
+from trialfleet_tasks.sources.own_context import of_revision, of_worktree
 
 ZONES = ("+0000", "+0200", "-0330", "+9999", "-2460", "+1", "+100000", "", "zone")
 SECONDS = ("1700000000", "0", "1", "-5", "1000000000000", "253402300799", "99999999999999999999", "1e9", "", "x")
@@ -147,7 +148,7 @@ def test_a_repository_whose_digests_are_sha_256(tmp_path: Path, monkeypatch: pyt
     assert len(sha) == 64
     assert [commit.sha for commit in read_commits(made.folder / ".git")] == [sha]
     assert json.loads(ran(init, made.folder, "--json").stdout)["candidates"] == {"Python": 1}
-    assert of_revision(made.folder, sha) == {"CLAUDE.md": b"Main.\n"}
+    assert read_files(of_revision(made.folder, sha)) == {"CLAUDE.md": b"Main.\n"}
     assert ran(targets, "predict", made.folder, "the total of the prices is wrong").exit_code == 0
     clone = repository(made.folder.as_uri(), (sha,), cache=Cache.default(), mirrors={})
     tree = read_tree(clone, sha, where="here")
@@ -180,24 +181,24 @@ def test_a_linked_work_tree_is_read_itself(shop: Made, tmp_path: Path, monkeypat
     assert ran(init, place).exit_code == 0
     assert (place / "trialfleet/contexts/own/CLAUDE.md").read_text() == "Feature.\n"
     assert not (shop.folder / "trialfleet").exists()
-    assert of_revision(place, "HEAD") == {"CLAUDE.md": b"Feature.\n"}
-    assert of_worktree(place) == {"CLAUDE.md": b"Feature.\n", "AGENTS.md": b"Not committed.\n"}
-    assert of_worktree(shop.folder) == {"CLAUDE.md": b"Main.\n"}
+    assert read_files(of_revision(place, "HEAD")) == {"CLAUDE.md": b"Feature.\n"}
+    assert read_files(of_worktree(place)) == {"CLAUDE.md": b"Feature.\n", "AGENTS.md": b"Not committed.\n"}
+    assert read_files(of_worktree(shop.folder)) == {"CLAUDE.md": b"Main.\n"}
 
 
 def test_a_submodule_is_read_itself(shop: Made, tmp_path: Path) -> None:
     place = submodule(shop, tmp_path)
     assert locate_repository(place).work_tree == place
     assert locate_repository(place / "shop").work_tree == place
-    assert of_worktree(place) == {"CLAUDE.md": b"Main.\n"}
-    assert of_worktree(tmp_path / "outer") == {"CLAUDE.md": b"Outer.\n"}
+    assert read_files(of_worktree(place)) == {"CLAUDE.md": b"Main.\n"}
+    assert read_files(of_worktree(tmp_path / "outer")) == {"CLAUDE.md": b"Outer.\n"}
     assert ran(init, place).exit_code == 0
     assert (place / "trialfleet/contexts/own/CLAUDE.md").read_text() == "Main.\n"
 
 
 def test_a_revision_of_a_bare_repository(shop: Made, tmp_path: Path) -> None:
     shop.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
-    assert of_revision(tmp_path / "bare.git", "main") == {"CLAUDE.md": b"Main.\n"}
+    assert read_files(of_revision(tmp_path / "bare.git", "main")) == {"CLAUDE.md": b"Main.\n"}
 
 
 @pytest.mark.parametrize("which", ["checkout", "linked", "submodule"])
@@ -226,7 +227,7 @@ def test_what_a_hook_of_git_sets_has_no_say(
         monkeypatch.setenv(name, value)
     assert (of_worktree(place), of_revision(place, "HEAD"), locate_repository(place)) == expected
     assert ran(init, place).exit_code == 0
-    assert (place / "trialfleet/contexts/own/CLAUDE.md").read_bytes() == expected[1]["CLAUDE.md"]
+    assert (place / "trialfleet/contexts/own/CLAUDE.md").read_bytes() == expected[1]["CLAUDE.md"].data
     monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
     assert ran(targets, "predict", place, "the total of the prices is wrong").exit_code == 0
     assert not (other.folder / "trialfleet").exists()

@@ -17,6 +17,7 @@ from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import locate_repository
+from trialfleet_repository.trees import read_files
 from trialfleet_tasks.contexts import context_tree
 from trialfleet_tasks.settings import Settings, mirror_map
 from trialfleet_tasks.sources.git import read_tree, repository
@@ -67,7 +68,7 @@ def test_a_folder_of_that_name_is_read(tmp_path: Path, name: str) -> None:
         assert context_tree(task, "own", objects=Objects(cache.objects))["CLAUDE.md"].data == b"Rules.\n"
     source = ContextSource.model_validate({"ref": "HEAD", "repo": f"./{name}"}) if is_text(name) else None
     if source is not None:
-        assert of_source(source, tmp_path) == {"CLAUDE.md": b"Rules.\n"}
+        assert read_files(of_source(source, tmp_path)) == {"CLAUDE.md": b"Rules.\n"}
     mirrors = mirror_map(Settings(), (f"https://example.org/a={made.folder}",))
     mirrored = repository("https://example.org/a", (after,), cache=cache, mirrors=mirrors)
     assert source_folder(mirrored) == made.folder

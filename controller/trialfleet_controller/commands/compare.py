@@ -62,10 +62,10 @@ def _own_campaign() -> Path:
 def _comparison(revisions: str, like: Path, tasks: tuple[str, ...]) -> dict[str, Any]:
     """The campaign file's values. Raises `OperatorError`: no such revision or file, or nothing to compare."""
     from trialfleet_controller.planning.comparison import campaign_name, check_different, comparison, parse_range
-    from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
     from trialfleet_ledger.campaign_spec import CampaignSpec
     from trialfleet_repository.git import GitError
     from trialfleet_tasks import yamlfile
+    from trialfleet_tasks.sources.own_context import of_revision, of_worktree
 
     sides = parse_range(revisions)
     given = yamlfile.read(like, CampaignSpec).value.model_dump(mode="json", exclude_unset=True)

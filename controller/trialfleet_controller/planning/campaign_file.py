@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_controller.planning.secret_values import suspects
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.secret_values import suspects
 from trialfleet_ledger.store.server_address import is_remote
 from trialfleet_ledger.treatments import agent_of
 from trialfleet_ledger.trial_order import check_size

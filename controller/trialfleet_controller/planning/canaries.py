@@ -20,7 +20,7 @@ from trialfleet_ledger.plan import Cell
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.task_order import TaskOrder
-from trialfleet_repository.trees import unpack
+from trialfleet_repository.trees import read_files, unpack
 from trialfleet_tasks.contexts import readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 
@@ -34,7 +34,7 @@ def watched(
     Raises `OperatorError` for a context that cannot be delivered.
     """
     contexts = {
-        name: {path: entry.data for path, entry in tree.items()}
+        name: read_files(tree)
         for name in task.contexts
         if not isinstance(tree := readable_context(task, name, objects=objects), OperatorError)
     } | {f"skill {name}": tree for name, tree in _skills(conditions, objects).items()}
@@ -58,12 +58,12 @@ def _skills(conditions: Sequence[ConditionOrder], objects: Objects) -> dict[str,
 
 
 def _bytes(objects: Objects, tree: str) -> dict[str, bytes]:
-    return {path: entry.data for path, entry in unpack(objects.get(tree)).items()}
+    return read_files(unpack(objects.get(tree)))
 
 
 def _with_skills(composed: Composed, condition: ConditionOrder, objects: Objects) -> Composed:
     own = placed({name: unpack(objects.get(skill.tree)) for name, skill in condition.skills.items()})
-    return replace(composed, files={**composed.files, **{path: entry.data for path, entry in own.items()}})
+    return replace(composed, files={**composed.files, **read_files(own)})
 
 
 def _said_later(condition: ConditionOrder) -> bool:

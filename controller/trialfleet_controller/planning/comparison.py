@@ -10,6 +10,7 @@ from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.trees import Tree
 
 BEFORE, AFTER = "before", "after"
 OF_A_TREND = frozenset({"trend", "doses"})
@@ -40,7 +41,7 @@ def parse_range(text: str) -> RevisionRange:
     return RevisionRange(before, after or None)
 
 
-def check_different(before: Mapping[str, bytes], after: Mapping[str, bytes], text: str) -> None:
+def check_different(before: Tree, after: Tree, text: str) -> None:
     """Raises `OperatorError` where there is nothing to compare."""
     if dict(before) != dict(after):
         return
@@ -53,13 +54,13 @@ def check_different(before: Mapping[str, bytes], after: Mapping[str, bytes], tex
     )
 
 
-def campaign_name(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+def campaign_name(before: Tree, after: Tree) -> str:
     """The same contents, the same name: a comparison that exists is continued, another one never is."""
     return f"compare-{_content(before)}-{_content(after)}"
 
 
-def _content(files: Mapping[str, bytes]) -> str:
-    return digest({path: sha256(data) for path, data in files.items()})[:10]
+def _content(files: Tree) -> str:
+    return digest({path: [entry.kind.value, sha256(entry.data)] for path, entry in files.items()})[:10]
 
 
 def comparison(

@@ -14,7 +14,7 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
-from trialfleet_repository.trees import unpack
+from trialfleet_repository.trees import read_files, unpack
 
 
 def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:
@@ -61,7 +61,7 @@ def reachable(
 def _beyond_in_files(order: ConditionOrder, condition: Condition, reach: Reach, objects: Objects) -> Iterator[str]:
     """What the agent cannot be given of the condition's files."""
     otherwise = condition.pull or condition.hook is not None
-    files = {} if order.files is None else {p: e.data for p, e in unpack(objects.get(order.files)).items()}
+    files = {} if order.files is None else read_files(unpack(objects.get(order.files)))
     if nested_unreached(files, reach.reading, delivered_otherwise=otherwise):
         yield "nested context files, delivered when a file beside them is read (files)"
 

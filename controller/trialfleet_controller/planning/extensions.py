@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trialfleet_controller.planning.predicted_targets import order_digest
+from trialfleet_controller.planning.skill_front_matter import read_front_matter
+from trialfleet_deliveries.secret_files import refuse_secrets
 from trialfleet_deliveries.skills import FILE
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, McpOrder, McpSpec, SkillOrder
-from trialfleet_repository.trees import Tree, TreeError, pack, read_folder
-from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
+from trialfleet_repository.trees import Tree, TreeError, follow_links, pack, read_folder
 
 
 class Extensions(NamedTuple):
@@ -48,13 +49,13 @@ def with_extensions(order: ConditionOrder, extended: Extensions) -> ConditionOrd
 
 def _skill(folder: Path, where: str, objects: Objects) -> SkillOrder:
     tree = _folder(folder, where)
-    if FILE not in tree:
+    if FILE not in follow_links(tree):
         raise OperatorError(
             f"{folder} has no {FILE}: it is not a skill",
             where=where,
             hint=f"name the folder that holds {FILE}, or write one with `name` and `description`",
         )
-    description = description_of(tree[FILE].data)
+    description = read_front_matter(follow_links(tree)[FILE].data).description
     if not description:
         raise OperatorError(
             f"{folder / FILE} does not say what the skill is for",
@@ -62,20 +63,6 @@ def _skill(folder: Path, where: str, objects: Objects) -> SkillOrder:
             hint="begin it with a block of YAML between two lines `---`, with `name:` and `description:`",
         )
     return SkillOrder(tree=objects.put(pack(tree)), description=description)
-
-
-def description_of(text: bytes) -> str:
-    """`description` of a SKILL.md's front matter; empty: it has none.
-
-    >>> description_of(b"---\\nname: x\\ndescription: Checks SQL.\\n---\\n# X")
-    'Checks SQL.'
-    """
-    begin, _, rest = text.decode(errors="replace").partition("\n")
-    if begin.strip() != "---":
-        return ""
-    # never `str` of a list: aliases can make it long beyond bound
-    description = parse_foreign_yaml(rest.partition("\n---")[0]).get("description")
-    return " ".join(description.split()) if isinstance(description, str) else ""
 
 
 def _server(base: Path, spec: McpSpec, where: str, objects: Objects) -> McpOrder:
@@ -98,6 +85,8 @@ def _folder(folder: Path, where: str) -> Tree:
     if not folder.is_dir():
         raise OperatorError(f"no such folder: {folder}", where=where, hint="check the path")
     try:
-        return read_folder(folder)
+        tree = read_folder(folder)
     except (OSError, TreeError) as error:
         raise OperatorError(f"{folder}: {error}", where=where, hint="check the folder") from None
+    refuse_secrets(tree, where)
+    return tree

@@ -6,12 +6,12 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from trialfleet_controller.planning.secret_values import looks_random
 from trialfleet_ledger.bundle import SHORTEST_SECRET
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.secret_values import looks_random
 from trialfleet_runner.model_access import key_names, upstream
 
 SHORTEST_KEY = 16  # characters; no provider issues shorter ones

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trialfleet_agents.context_files import COPIES, is_context_file
-from trialfleet_agents.instruction_pages import find_pages
 from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_deliveries.secret_files import refuse_secrets
 from trialfleet_ledger.campaign_spec import ContextSource
+from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_repository.git import GitError, git, locate_repository, read_blobs
-from trialfleet_repository.trees import Tree, TreeEntry, check, pack, resolve
+from trialfleet_repository.git import GitError
+from trialfleet_repository.trees import Tree, pack
+from trialfleet_tasks.sources.own_context import list_untracked, of_revision, of_worktree
 from trialfleet_tasks.taskfile import LoadedTask
-
-MAX_BYTES = 16 * 2**20
-_LINK = b"120000"
 
 
 def with_contexts(file: CampaignFile, tasks: Sequence[LoadedTask], objects: Objects) -> tuple[LoadedTask, ...]:
@@ -47,10 +44,20 @@ def _readable_trees(file: CampaignFile) -> Iterator[tuple[str, Tree]]:
                 raise
 
 
-def _tree(file: CampaignFile, name: str) -> dict[str, TreeEntry]:
+def list_untracked_files(file: CampaignFile) -> Iterator[str]:
+    """Warnings that name the files of working trees that git does not know, and that conditions use."""
+    for name, source in file.spec.contexts.items():
+        if source.worktree is None or not any(name in one.task_contexts for one in file.conditions.values()):
+            continue
+        untracked = list_untracked(file.folder / source.worktree)
+        if untracked:
+            yield f"contexts.{name}: includes files that git does not track: {', '.join(map(one_line, untracked))}"
+
+
+def _tree(file: CampaignFile, name: str) -> Tree:
     source, where = file.spec.contexts[name], file.where("contexts", name)
     try:
-        files = of_source(source, file.folder)
+        tree = of_source(source, file.folder)
     except (GitError, OSError) as error:
         raise OperatorError(
             str(error),
@@ -58,74 +65,22 @@ def _tree(file: CampaignFile, name: str) -> dict[str, TreeEntry]:
             hint="name a revision that `git log REVISION` knows (a CI checkout may need fetch-depth: 0), and a "
             "repository on this machine",
         ) from None
-    if not files:
+    except OperatorError as error:
+        raise OperatorError(error.message, where=where, hint=error.hint) from None
+    if not tree:
         raise OperatorError(
             "there are no context files (CLAUDE.md, AGENTS.md, …)",
             where=where,
             hint="compare with the condition `none` instead, or name another revision",
         )
-    return dict(check({path: TreeEntry(data) for path, data in files.items()}))
+    refuse_secrets(tree, where)
+    return tree
 
 
-def of_source(source: ContextSource, base: Path) -> dict[str, bytes]:
-    """Path -> bytes of the context files. `base`: what relative paths start from. Raises `GitError`, `OSError`."""
+def of_source(source: ContextSource, base: Path) -> Tree:
+    """The context of a revision or a working tree. `base`: what relative paths start from. Raises `GitError`,
+    `OSError`, `OperatorError`."""
     if source.worktree is not None:
         return of_worktree(base / source.worktree)
     assert source.ref is not None
     return of_revision(base / source.repo, source.ref)
-
-
-def of_revision(repository: Path, revision: str) -> dict[str, bytes]:
-    """Of a commit, a branch or a tag. A link to a file of the same revision counts as that file."""
-    git_dir = locate_repository(repository).git_dir
-    verified = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-    commit = git(verified, git_dir=git_dir).strip().decode()
-    rows = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=git_dir).split(b"\0")
-    listed = [line.split(b"\t", 1) for line in rows if line]
-    blobs = {os.fsdecode(path): head.split(b" ") for head, path in listed}
-
-    def read(paths: Sequence[str]) -> dict[str, bytes]:
-        found = read_blobs(git_dir, [blobs[path][2] for path in paths], limit=MAX_BYTES)
-        return {path: found[blobs[path][2]] for path in paths}
-
-    files = [path for path, (_, kind, _) in blobs.items() if kind == b"blob"]
-    links = [path for path in files if blobs[path][0] == _LINK]
-    return _followed(files, {path: os.fsdecode(target) for path, target in read(links).items()}, read)
-
-
-def of_worktree(folder: Path) -> dict[str, bytes]:
-    """Of the repository's files as they are now: uncommitted changes and new files that are not ignored too."""
-    repository = locate_repository(folder)
-    top = repository.work_tree
-    if top is None:
-        raise GitError(f"{folder} is a bare repository, without a working tree")
-    listing = ("--work-tree", str(top), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    named = git(listing, git_dir=repository.git_dir).split(b"\0")
-    paths = sorted({os.fsdecode(path) for path in named if path})
-    there = [path for path in paths if os.path.lexists(top / path)]  # removed and not yet committed
-    links = {path: str((top / path).readlink()) for path in there if (top / path).is_symlink()}
-    files = [path for path in there if path in links or (top / path).is_file()]
-
-    def read(chosen: Sequence[str]) -> dict[str, bytes]:
-        if sum((top / path).stat().st_size for path in chosen) > MAX_BYTES:
-            raise GitError(f"context files of more than {MAX_BYTES} bytes")
-        return {path: (top / path).read_bytes() for path in chosen}
-
-    return _followed(files, links, read)
-
-
-def _followed(
-    files: Sequence[str], links: Mapping[str, str], read: Callable[[Sequence[str]], dict[str, bytes]]
-) -> dict[str, bytes]:
-    """Context files with what their links lead to. A link that leads nowhere, or out of the repository, is no
-    file."""
-    known = set(files) - links.keys()
-    pages = find_pages(files)
-    leads = {path: resolve(path, links) for path in files if _counts(path) and path not in pages}
-    targets = {path: target for path, target in leads.items() if target in known}
-    data = read(sorted(set(targets.values())))
-    return {path: data[target] for path, target in sorted(targets.items())}
-
-
-def _counts(path: str) -> bool:
-    return is_context_file(path) and not path.startswith(COPIES)

@@ -98,7 +98,7 @@ def files_table() -> str:
 
 
 def _files_row(files: AgentFiles) -> list[str]:
-    also = (*files.names, *(f"{folder}/" for folder in files.folders))
+    also = (*files.names, *(path if path.endswith(".json") else f"{path}/" for path in files.folders))
     return [
         ", ".join(f"`{one}`" for one in each) or NONE
         for each in (files.roots, also, files.settings, files.left_out)

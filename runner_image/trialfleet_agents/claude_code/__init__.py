@@ -1,6 +1,7 @@
 """Claude Code: the real command line program, isolated, behind the gateway."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
 from trialfleet_agents.ways_out import EFFORT, FIXED, HOOKS, MCP, MODEL, PRICE, TEXT
 
@@ -33,6 +34,7 @@ CLAUDE_CODE = AgentKind(
         names=("claude.local.md", "CLAUDE*.[mM][dD]", ".claude", ".claude.json", ".mcp.json"),
         home=(".claude/CLAUDE.md", "CLAUDE.md"),
         settings=(".claude/settings.json", ".claude/settings.local.json"),
+        refused_skills=(SkillFault.NO_FRONT_MATTER, SkillFault.INVALID, SkillFault.NOT_TEXT),
     ),
     rules=SettingsRules(
         reserved=_RESERVED,

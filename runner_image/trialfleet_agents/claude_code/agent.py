@@ -38,7 +38,7 @@ _REACH = Reach(
     skills=CLAUDE_CODE.files.skills,
     mcp=True,
 )
-REVISION = 3  # of the flags and variables below: part of the agent's digest
+REVISION = 4  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
@@ -133,7 +133,7 @@ def _require_full_name(model: str | None) -> None:
 
 
 def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str, ...]:
-    """`--setting-sources project` sends the workspace's CLAUDE.md and no user's; `local` would send none."""
+    """`project` sends the workspace's CLAUDE.md, `local` its CLAUDE.local.md; no user's."""
     spec = setup.spec
     assert spec.model is not None
     effort = ("--effort", options.effort) if options.effort else ()
@@ -142,7 +142,7 @@ def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str
         *("--print", "--output-format", "stream-json", "--verbose"),
         *("--max-turns", str(spec.max_turns)),
         *("--dangerously-skip-permissions", "--strict-mcp-config"),
-        *("--setting-sources", "project", "--settings", settings),
+        *("--setting-sources", "project,local", "--settings", settings),
         *("--model", spec.model, *effort, *tools),
         *("--disallowedTools", *_WEB_TOOLS, *options.disallowed_tools),
     )

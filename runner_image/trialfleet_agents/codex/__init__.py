@@ -1,6 +1,7 @@
 """Codex."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_agents.tool_calls import Call, ToolCalls
 from trialfleet_agents.ways_out import EFFORT, FIXED, HOOKS, MCP, MODEL, PRICE, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
@@ -35,6 +36,14 @@ CODEX = AgentKind(
         names=("agents.override.md", ".agents", ".codex"),
         home=(".codex/AGENTS.md", "AGENTS.md"),
         left_out=(".codex/config.toml", ".codex/hooks.json", ".codex/.env"),
+        refused_skills=(
+            SkillFault.BYTE_ORDER_MARK,
+            SkillFault.NO_FRONT_MATTER,
+            SkillFault.INVALID,
+            SkillFault.DUPLICATE,
+            SkillFault.NO_DESCRIPTION,
+            SkillFault.NOT_TEXT,
+        ),
     ),
     rules=SettingsRules(
         reserved=_RESERVED,

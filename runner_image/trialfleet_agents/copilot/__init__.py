@@ -1,6 +1,7 @@
 """GitHub Copilot CLI, offline: no GitHub, only the gateway."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
 from trialfleet_agents.ways_out import EFFORT, FIXED, HOOKS, MCP, MODEL, PRICE, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
@@ -23,13 +24,29 @@ COPILOT = AgentKind(
     files=AgentFiles(
         roots=("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"),
         skills=SHARED_FOLDER,
-        names=(".agents",),
-        folders=(".github/skills",),
+        names=(".agents", ".copilot"),
+        folders=(
+            *(".github/agents", ".github/copilot", ".github/extensions", ".github/hooks", ".github/instructions"),
+            *(".github/lsp.json", ".github/mcp.json", ".github/plugin", ".github/skills"),
+        ),
         home=(".copilot/copilot-instructions.md",),
         settings=(
             ".github/copilot/settings.json",
             ".github/copilot/settings.local.json",
             ".copilot/settings.json",
+        ),
+        left_out=(
+            *(".mcp.json", ".github/mcp.json", ".github/lsp.json"),
+            *(".github/extensions/*", ".github/plugin/*"),
+        ),
+        refused_skills=(
+            SkillFault.NO_FRONT_MATTER,
+            SkillFault.COLON,
+            SkillFault.UNQUOTED,
+            SkillFault.INVALID,
+            SkillFault.DUPLICATE,
+            SkillFault.NOT_TEXT,
+            SkillFault.LONG,
         ),
     ),
     rules=SettingsRules(

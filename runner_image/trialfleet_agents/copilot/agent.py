@@ -23,11 +23,12 @@ from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
-REVISION = 2  # of the flags and variables below: part of the agent's digest
+REVISION = 3  # of the flags and variables below: part of the agent's digest
 _VERSION = r"^GitHub Copilot CLI (\d+\.\d+\.\d+(?:-\w+)?)"
 _REACH = Reach(
     root_file=COPILOT.files.root,
     nested=True,
+    nested_files=COPILOT.files.nested,
     hook_after=True,
     hook_before=True,
     fail_fast=True,

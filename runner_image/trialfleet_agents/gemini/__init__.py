@@ -1,6 +1,7 @@
 """Gemini CLI."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_agents.tool_calls import Call, ToolCalls, call_reader
 from trialfleet_agents.ways_out import FIXED, HOOKS, MCP, MODEL, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
@@ -35,6 +36,12 @@ GEMINI = AgentKind(
         home=(".gemini/GEMINI.md", "GEMINI.md"),
         settings=(".gemini/settings.json",),
         left_out=(".env", ".gemini/.env"),
+        refused_skills=(
+            SkillFault.BYTE_ORDER_MARK,
+            SkillFault.NO_FRONT_MATTER,
+            SkillFault.NO_NAME,
+            SkillFault.NO_DESCRIPTION,
+        ),
     ),
     rules=SettingsRules(
         reserved=_RESERVED,

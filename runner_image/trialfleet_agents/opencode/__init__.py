@@ -1,6 +1,7 @@
 """OpenCode."""
 
 from trialfleet_agents.agent_kind import AgentFiles, AgentKind, SettingsRules
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_agents.tool_calls import ToolCalls, call_reader, call_shell
 from trialfleet_agents.ways_out import EFFORT, FIXED, MCP, MODEL, SKILLS, TEXT
 from trialfleet_deliveries.skills import SHARED_FOLDER
@@ -24,12 +25,21 @@ OPENCODE = AgentKind(
     files=AgentFiles(
         roots=("AGENTS.md", "CLAUDE.md"),
         skills=SHARED_FOLDER,
-        names=(".agents", ".claude", ".opencode"),
+        names=(".agents", ".claude", ".opencode", "opencode.json", "opencode.jsonc"),
         home=(".config/opencode/AGENTS.md",),
         left_out=(
             *("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
             *(".opencode/plugin/*", ".opencode/plugins/*", ".opencode/tool/*", ".opencode/tools/*"),
             ".opencode/package.json",
+        ),
+        refused_skills=(
+            SkillFault.NO_FRONT_MATTER,
+            SkillFault.UNQUOTED,
+            SkillFault.INVALID,
+            SkillFault.DUPLICATE,
+            SkillFault.NO_NAME,
+            SkillFault.NO_DESCRIPTION,
+            SkillFault.NOT_TEXT,
         ),
     ),
     rules=SettingsRules(

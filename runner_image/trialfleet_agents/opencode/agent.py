@@ -29,11 +29,12 @@ from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mappin
 from trialfleet_sandbox.interpreter import SYSTEM_PATH
 from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
-REVISION = 2  # of the flags and settings below: part of the agent's digest
+REVISION = 3  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
 _REACH = Reach(
     root_file=OPENCODE.files.root,
     nested=True,
+    nested_files=OPENCODE.files.nested,
     hook_after=True,
     fail_fast=True,
     system=True,

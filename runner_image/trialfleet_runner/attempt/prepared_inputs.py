@@ -32,7 +32,7 @@ from trialfleet_repository.environments.python_environment import lay_metadata
 from trialfleet_repository.environments.tool_environment import furnish
 from trialfleet_repository.excluded_paths import Exclusions
 from trialfleet_repository.test_call import CalledTests
-from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
+from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_repository.workspace import Template
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
@@ -116,12 +116,12 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         task, condition = grants.task, grants.condition
         words = inputs.text(task.prompt)
         tree = inputs.tree(condition.files)
-        files, left_out = deliverable_files(grants.agent.kind, _bytes(tree) or {})
+        files, left_out = deliverable_files(grants.agent.kind, trees.read_files(tree))
         composed = compose(
             condition,
             task=words,
             files=files or None,
-            context=_bytes(inputs.tree(condition.context)),
+            context=trees.read_files(inputs.tree(condition.context)) or None,
             anchor=task.anchor,
             text=None if condition.text is None else inputs.text(condition.text),
             reading=reading,
@@ -130,8 +130,8 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         skills = placed(
             {name: inputs.tree(skill.tree) for name, skill in condition.skills.items()}, reading.skills
         )
-        composed = replace(composed, files={**composed.files, **{path: one.data for path, one in skills.items()}})
-        added = {path: _with_mode(data, tree.get(path)) for path, data in composed.files.items()} | dict(skills)
+        added = _placed_entries(tree, composed.files, skills)
+        composed = replace(composed, files={**composed.files, **trees.read_files(skills)})
         servers = {name: inputs.tree(server.tree) for name, server in condition.mcp.items()}
         given = inputs.template(task.workspace, added)
         pristine = inputs.template(task.pristine)
@@ -145,7 +145,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         task.travelling_tests,
         lambda: provided(built),
         CalledTests(task.test_command, task.results, task.directory).built,
-        is_context=is_context_file,
+        is_context=lambda path: path in added or is_context_file(path),
     )
     metadata = metadata_of(task.environment)
     return Ready(
@@ -153,10 +153,13 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     )
 
 
-def _with_mode(data: bytes, source: TreeEntry | None) -> TreeEntry:
-    """A script of the condition stays executable."""
-    executable = source is not None and source.kind is EntryKind.EXEC
-    return TreeEntry(data, EntryKind.EXEC) if executable else TreeEntry(data)
+def _placed_entries(tree: Tree, files: Mapping[str, bytes], skills: Tree) -> Tree:
+    """The condition's files as they lie in the workspace: scripts stay executable, and links stay links. `tree`:
+    as it was declared; `files`: as they are placed."""
+    declared = trees.follow_links(tree)
+    plain = TreeEntry(b"")
+    placed_files = {path: TreeEntry(data, declared.get(path, plain).kind) for path, data in files.items()}
+    return trees.with_links({**placed_files, **skills}, tree)
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:
@@ -194,7 +197,3 @@ def _environment(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Path:
         return built
     environment.retire(built)
     return environment.build(ref, source, cache=inputs.cache, for_other_uid=for_other_uid)
-
-
-def _bytes(tree: Mapping[str, TreeEntry]) -> dict[str, bytes] | None:
-    return {path: entry.data for path, entry in tree.items()} or None

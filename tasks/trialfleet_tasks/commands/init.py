@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from trialfleet_agents.context_files import is_context_file
+from trialfleet_deliveries.secret_files import SecretPlace, find_secrets
+from trialfleet_git.view import GitRepository
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.display_text import one_line, printable_json
 from trialfleet_ledger.plurals import plural
-from trialfleet_repository.trees import Tree
+from trialfleet_repository.git import GitError
+from trialfleet_repository.trees import EntryKind, Tree, TreeEntry, changed, list_folder, read_entry
 from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve
 from trialfleet_tasks.mining.survey import RepositorySurvey, survey
 from trialfleet_tasks.project_home import find_home
+from trialfleet_tasks.sources.own_context import read_worktree_context
 
 OWN = "own"
 SHOWN = 5  # of a list, on a terminal
@@ -71,47 +76,81 @@ def init(repository: Path, commits: int, here: bool, as_json: bool) -> None:
     commit = resolve(repo.git_dir, "HEAD")
     found, context = survey(repo.git_dir, commit, commits=commits)
     folder = find_home(repo, repository, here=here)
-    texts = dict(_files(context, folder.parent.name))
+    secrets = tuple(find_secrets(context))
+    kept_apart = {place.path for place in secrets}
+    texts = _files({path: entry for path, entry in context.items() if path not in kept_apart}, folder.parent.name)
+    uncommitted = _find_uncommitted(repo, context)
     own = folder / "contexts" / OWN
     for place in (own, *((folder / name).parent for name in texts)):
         refuse_links_to(place, folder.parent)
     own.mkdir(parents=True, exist_ok=True)  # also without files: mined tasks name it
-    written = [name for name, data in texts.items() if _write(folder / name, data)]
+    written = [name for name, entry in texts.items() if _write(folder / name, entry)]
     kept = [name for name in texts if name not in written]
     stale = sorted(_stale_copies(folder, texts))
     if as_json:
         facts = found.model_dump(mode="json") | {"folder": str(folder), "written": written, "kept": kept}
-        click.echo(printable_json(facts | {"stale": stale}))
+        apart = {"stale": stale, "secrets": [place._asdict() for place in secrets], "uncommitted": uncommitted}
+        click.echo(printable_json(facts | apart))
         return
     for line in _said(found, folder, written, [name for name in kept if name not in stale], stale):
         click.echo(line)
+    for line in _warnings(folder, repo, secrets, uncommitted):
+        click.echo(line, err=True)
 
 
-def _stale_copies(folder: Path, texts: Mapping[str, bytes]) -> Iterator[str]:
-    """Files of `contexts/own` that are not as in the repository: other text, or not there at all."""
+def _find_uncommitted(repo: GitRepository, context: Tree) -> list[str]:
+    """Context files of the working tree that are not as in the commit, and what both import."""
+    if repo.work_tree is None:
+        return []
+    try:
+        now = read_worktree_context(repo.work_tree).tree
+    except (GitError, OSError):
+        return []
+    both = context.keys() & now.keys()
+    return [path for path in changed(context, now) if path in both or is_context_file(path)]
+
+
+def _warnings(
+    folder: Path, repo: GitRepository, secrets: Sequence[SecretPlace], uncommitted: list[str]
+) -> Iterator[str]:
+    for place in secrets:
+        said = f"{one_line(place.path)}, line {place.line}, looks like a secret ({place.reason})"
+        yield f"warning: not copied: {said}: write a reference such as ${{NAME}} in its place"
+    if uncommitted:
+        top = os.path.relpath(repo.root, folder)
+        yield (
+            f"warning: contexts/{OWN} is of the last commit; not committed: {_listed(tuple(uncommitted))}. To "
+            f"test them as they are now, write into campaign.yaml `contexts: {{now: {{worktree: {top}}}}}` and a "
+            "condition `now: {files: now}`."
+        )
+
+
+def _stale_copies(folder: Path, texts: Tree) -> Iterator[str]:
+    """Files of `contexts/own` that are not as in the repository: other text, another mode, or not there at all."""
     copies = folder / "contexts" / OWN
-    for place, _, names in os.walk(copies):
-        for path in (Path(place, name) for name in names):
-            name = str(path.relative_to(folder))
-            if path.is_symlink() or texts.get(name) != path.read_bytes():
-                yield name
+    for path, kind in list_folder(copies).items():
+        name = f"contexts/{OWN}/{path}"
+        if name not in texts or TreeEntry(read_entry(folder / name), kind) != texts[name]:
+            yield name
 
 
-def _files(context: Tree, name: str) -> Iterator[tuple[str, bytes]]:
-    """(Path below the folder, content)."""
+def _files(context: Tree, name: str) -> dict[str, TreeEntry]:
+    """By path below the folder."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "repository"
-    yield "campaign.yaml", CAMPAIGN.format(name=f"{safe[:80]}-context").encode()
-    yield ".gitignore", IGNORED.encode()
-    for path, entry in context.items():
-        yield f"contexts/{OWN}/{path}", entry.data
+    campaign = CAMPAIGN.format(name=f"{safe[:80]}-context").encode()
+    own = {f"contexts/{OWN}/{path}": entry for path, entry in context.items()}
+    return {"campaign.yaml": TreeEntry(campaign), ".gitignore": TreeEntry(IGNORED.encode()), **own}
 
 
-def _write(path: Path, data: bytes) -> bool:
+def _write(path: Path, entry: TreeEntry) -> bool:
     """Whether it was written: what is there already stays, also a link."""
     if path.exists() or path.is_symlink():
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data, mode=0o644)
+    if entry.kind is EntryKind.LINK:  # it stays in the folder: `survey` names those that do not
+        path.symlink_to(os.fsdecode(entry.data))
+    else:
+        write_whole(path, entry.data, mode=0o755 if entry.kind is EntryKind.EXEC else 0o644)
     return True
 
 
@@ -151,8 +190,9 @@ def _rows(found: RepositorySurvey) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
         ("no context", found.pages),  # named like one
+        ("links outside", found.leaving_links),
     )
-    optional = {"test call gets", "test call lacks", "no context"}
+    optional = {"test call gets", "test call lacks", "no context", "links outside"}
     yield from ((title, values) for title, values in rows if values or title not in optional)
 
 

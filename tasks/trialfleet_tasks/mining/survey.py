@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -10,20 +9,24 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from trialfleet_agents.context_files import COPIES, is_context_file, leftovers
+from trialfleet_agents.context_files import COPIES, leftovers
 from trialfleet_agents.instruction_pages import find_pages
+from trialfleet_agents.own_context import OwnContext
 from trialfleet_git.view import source_folder
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.git import GitError
 from trialfleet_repository.languages import LANGUAGES, is_foreign, is_test_path
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.languages.python.distribution import is_setup_script
-from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
+from trialfleet_repository.trees import Tree, follow_links
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
 from trialfleet_tasks.mining.declared_call import DeclaredCall
 from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
 from trialfleet_tasks.sources.git import read_tree
+from trialfleet_tasks.sources.own_context import read_commit_context
 
 # Of languages whose tests are not run here
 _OTHERS = {".c": "C", ".cpp": "C++", ".cs": "C#", ".rb": "Ruby", ".php": "PHP", ".swift": "Swift"}
@@ -37,8 +40,9 @@ MANY = 200  # of anything that is listed
 class RepositorySurvey(Frozen):
     """`languages`: files by language, most first. `call_given`, `call_lacks`: of the command by which a Python
     project calls its tests, what mining uses, and what it cannot use. `pages`: named as context files are, where
-    no agent reads them. `candidates`: commits that mining would examine, by language, most first. `first`, `last`:
-    dates of the oldest and the newest commit that was read."""
+    no agent reads them. `leaving_links`: context files that are links out of the repository. `candidates`: commits
+    that mining would examine, by language, most first. `first`, `last`: dates of the oldest and the newest commit
+    that was read."""
 
     commit: str
     files: int
@@ -52,6 +56,7 @@ class RepositorySurvey(Frozen):
     context_files: tuple[str, ...]
     other_instructions: tuple[str, ...]
     pages: tuple[str, ...] = ()
+    leaving_links: tuple[str, ...] = ()
     commits: int
     candidates: dict[str, int]
     first: date | None
@@ -59,7 +64,7 @@ class RepositorySurvey(Frozen):
 
 
 def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurvey, Tree]:
-    """The survey, and the context files with links resolved. `commits`: how far back the history is read.
+    """The survey, and the repository's context. `commits`: how far back the history is read.
 
     Raises `OperatorError` when the commit is incomplete.
     """
@@ -70,7 +75,8 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
     candidates = Counter(found.language.name for found in judged if isinstance(found, CandidateCommit))
     dates = sorted(each.committed for each in history if each.committed is not None)
     pages = find_pages(tree)
-    context = context_files({path: entry for path, entry in tree.items() if path not in pages})
+    own = _read_context(git_dir, commit)
+    context = follow_links(own.tree)
     languages = _count_languages(tree)
     call = (declared_command(tree) if "Python" in languages else None) or DeclaredCall("")
     survey = RepositorySurvey(
@@ -88,12 +94,24 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
             :MANY
         ],
         pages=tuple(sorted(pages))[:MANY],
+        leaving_links=own.leaving[:MANY],
         commits=len(history),
         candidates=dict(candidates.most_common()),
         first=dates[0] if dates else None,
         last=dates[-1] if dates else None,
     )
-    return survey, context
+    return survey, own.tree
+
+
+def _read_context(git_dir: Path, commit: str) -> OwnContext:
+    try:
+        return read_commit_context(git_dir, commit)
+    except GitError as error:
+        raise OperatorError(
+            f"the context files of commit {commit[:12]} cannot be read: {error}",
+            where=str(source_folder(git_dir)),
+            hint="use a full clone, whose files that agents read are no more than 16 MiB",
+        ) from None
 
 
 def _count_languages(tree: Tree) -> Counter[str]:
@@ -107,31 +125,6 @@ def _count_languages(tree: Tree) -> Counter[str]:
 
 def _manifest_names() -> set[str]:
     return {name for language in LANGUAGES.values() for name in language.survey.manifests}
-
-
-def context_files(tree: Tree) -> dict[str, TreeEntry]:
-    """Files that agents read as instructions. A link becomes a copy of what it points to in the tree.
-
-    >>> tree = {"AGENTS.md": TreeEntry(b"hi"), "CLAUDE.md": TreeEntry(b"AGENTS.md", EntryKind.LINK)}
-    >>> context_files(tree)["CLAUDE.md"].data
-    b'hi'
-    """
-    found: dict[str, TreeEntry] = {}
-    for path, _entry in tree.items():
-        if is_context_file(path):
-            target = _resolved(tree, path)
-            if target is not None:
-                found[path] = TreeEntry(tree[target].data)
-    return found
-
-
-def _resolved(tree: Tree, path: str) -> str | None:
-    for _ in range(8):
-        entry = tree.get(path)
-        if entry is None or entry.kind is not EntryKind.LINK:
-            return None if entry is None else path
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), entry.data.decode(errors="replace")))
-    return None
 
 
 def _is_aside(path: str) -> bool:

@@ -34,7 +34,7 @@ _URL = re.compile(
 )  # a path may hold any character
 _PROTOCOLS = "https:http:ssh:file"
 _SHA256_DIGITS = 64  # of a commit's name
-_KINDS = {
+ENTRY_KINDS = {
     b"100644": EntryKind.FILE,
     b"100664": EntryKind.FILE,
     b"100755": EntryKind.EXEC,
@@ -128,8 +128,8 @@ def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = 
     for row in listing.split(b"\0")[:-1]:
         facts, _, name = row.partition(b"\t")
         mode, _, blob = facts.split(b" ")
-        if mode in _KINDS:
-            rows.append((name.decode("utf-8", "surrogateescape"), _KINDS[mode], blob))
+        if mode in ENTRY_KINDS:
+            rows.append((name.decode("utf-8", "surrogateescape"), ENTRY_KINDS[mode], blob))
     try:
         if len(rows) > MAX_FILES:
             raise TooLarge(f"{len(rows)} files are more than {MAX_FILES}")

@@ -25,6 +25,8 @@ RULES = "Imported: a discount is a percentage of the whole sum, never of one pri
 LONG = "# Shop\n\n" + "".join(
     f"Rule {number:04d}: prices are whole cents, never floats.\n" for number in range(900)
 )
+PUSHED = "Discounts are read from the table of vouchers, which a job rewrites every night."
+NODE = f"# Pricing\n\n## Pitfalls\n\n- {PUSHED}\n"
 LIMIT = 32 * 1024  # of Codex, for all its AGENTS.md together
 
 
@@ -33,7 +35,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     root = tmp_path_factory.mktemp("receipts")
     root.chmod(0o755)
     stripped = {"CLAUDE.md": f"{COMMENT}\n{PROSE}", ".claude/notes.md": RULES}
-    return Lab(root, contexts={"stripped": stripped, "long": {"CLAUDE.md": LONG}})
+    tree = {"CLAUDE.md": PROSE, "shop/pricing/AGENTS.md": NODE, "shop/pricing/CLAUDE.md": NODE}
+    return Lab(root, contexts={"stripped": stripped, "long": {"CLAUDE.md": LONG}, "tree": tree})
 
 
 @pytest.fixture
@@ -76,3 +79,17 @@ def test_claude_code_strips_a_comment_and_follows_an_import(lab: Lab, model: Scr
     assert imports == [(".claude/notes.md", True, Arrival.WHOLE), ("docs/gone.md", False, None)]
     assert found["prompt"].arrival is Arrival.WHOLE
     assert ran.scored.delivery.reached_model == {"files": True}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.needs(ROWS[kind].program)) for kind in ("copilot", "opencode")]
+)
+def test_a_node_that_the_hook_pushes_arrives_once(lab: Lab, model: ScriptedModel, kind: str) -> None:
+    """Both programs would send files of these names, too, when something in their folder is read."""
+    attempts = AgentAttempts(lab, ROWS[kind], model)
+    composed = Condition(files="tree", hook="on_read", pull=True)
+    ran = attempts.run([attempts.reads(), attempts.done], "hooked", composed=composed)
+    hook = receipts(ran)["hook:shop/pricing/AGENTS.md"]
+    assert (hook.arrival, hook.copies) == (Arrival.WHOLE, 1)
+    assert ran.main[-1].strings.count(PUSHED) == 1
+    assert ran.scored.delivery.read_as["shop/pricing/AGENTS.md"] != "shop/pricing/AGENTS.md"

@@ -26,7 +26,9 @@ def test_every_file_of_a_table_is_a_context_file() -> None:
     tables = [one.files for one in KINDS.values()]
     paths = {*list_root_files(), *(f"{table.skills}/x/SKILL.md" for table in tables if table.skills)}
     paths |= {f"a/{name}" for table in tables for name in table.names if name == name.lower()}
-    paths |= {f"a/{folder}/x" for table in tables for folder in table.folders}
+    paths |= {f"a/{folder}/x" for table in tables for folder in table.folders if not folder.endswith(".json")}
+    paths |= {path.replace("*", "x") for table in tables for path in (*table.settings, *table.left_out)}
+    paths -= {".env"}  # the application's, too
     assert [path for path in paths if not is_context_file(path)] == []
 
 

@@ -14,6 +14,7 @@ from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.comparison import parse_range
 from trialfleet_controller.planning.own_contexts import of_source
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_repository.trees import read_files
 
 pytestmark = pytest.mark.needs("git")
 
@@ -63,7 +64,7 @@ def call(*words: str) -> str:
 
 def sides(path: Path) -> dict[str, dict[str, bytes]]:
     file = load_campaign(path)
-    return {name: of_source(source, file.folder) for name, source in file.spec.contexts.items()}
+    return {name: read_files(of_source(source, file.folder)) for name, source in file.spec.contexts.items()}
 
 
 def test_a_commit_and_the_working_tree(repository: Path) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from trialfleet_controller.planning.campaign_file import CampaignFile, load_campaign
-from trialfleet_controller.planning.own_contexts import of_revision, of_worktree, with_contexts
+from trialfleet_controller.planning.own_contexts import list_untracked_files, with_contexts
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_repository.git import GitError
+from trialfleet_repository.trees import EntryKind, read_files
+from trialfleet_tasks.sources.own_context import of_revision, of_worktree
 
 pytestmark = pytest.mark.needs("git")
 
@@ -29,7 +31,6 @@ def repository(tmp_path: Path) -> Path:
     git(folder, "init", "-q", "-b", "main")
     (folder / "AGENTS.md").write_text("old\n")
     (folder / "CLAUDE.md").symlink_to("AGENTS.md")
-    (folder / "GEMINI.md").symlink_to("/etc/hostname")
     (folder / "sub/AGENTS.md").write_text("sub\n")
     (folder / "code.py").write_text("x = 1\n")
     (folder / ".gitignore").write_text("ignored/\n")
@@ -43,12 +44,43 @@ MAIN = {"AGENTS.md": b"old\n", "CLAUDE.md": b"old\n", "sub/AGENTS.md": b"sub\n"}
 
 def test_a_revision_has_its_context_files_and_what_links_lead_to(repository: Path) -> None:
     (repository / "AGENTS.md").write_text("new\n")
-    assert of_revision(repository, "main") == MAIN
-    assert of_revision(repository / "sub", "HEAD") == MAIN, "paths are those of the repository"
+    assert read_files(of_revision(repository, "main")) == MAIN
+    assert read_files(of_revision(repository / "sub", "HEAD")) == MAIN, "paths are those of the repository"
+
+
+def test_modes_and_links_are_kept_and_links_that_leave_are_refused_by_name(repository: Path) -> None:
+    hook = repository / ".claude/hooks/start.sh"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "two")
+    for tree in (of_revision(repository, "HEAD"), of_worktree(repository)):
+        assert tree[".claude/hooks/start.sh"].kind is EntryKind.EXEC
+        assert tree["CLAUDE.md"].kind is EntryKind.LINK
+    (repository / "GEMINI.md").symlink_to("/etc/hostname")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "three")
+    for source in ("{ref: HEAD}", "{worktree: .}"):
+        with pytest.raises(OperatorError, match=r"contexts.a.*'GEMINI.md': a link that leaves the repository"):
+            with_contexts(campaign(repository, f"{{a: {source}}}"), (), Objects(repository.parent / "objects"))
+
+
+def test_secrets_never_reach_a_store_and_untracked_files_are_named(repository: Path) -> None:
+    objects = Objects(repository.parent / "objects")
+    (repository / ".mcp.json").write_text('{"mcpServers": {"a": {"env": {"A_TOKEN": "abcdef"}}}}')
+    file = campaign(repository, "{a: {worktree: .}}")
+    with pytest.raises(OperatorError, match=r"contexts.a.*'.mcp.json', line 1, looks like a secret"):
+        with_contexts(file, (), objects)
+    assert not (repository.parent / "objects").exists()
+    (repository / ".mcp.json").write_text("{}")
+    with_contexts(file, (), objects)
+    assert list(list_untracked_files(file)) == ["contexts.a: includes files that git does not track: .mcp.json"]
+    assert list(list_untracked_files(campaign(repository, "{a: {worktree: .}}", "[none]"))) == []
 
 
 def test_a_working_tree_has_what_is_not_committed_and_not_what_is_removed_or_ignored(repository: Path) -> None:
-    assert of_worktree(repository) == MAIN
+    assert read_files(of_worktree(repository)) == MAIN
     (repository / "AGENTS.md").write_text("new\n")
     (repository / "sub/AGENTS.md").unlink()
     (repository / "more").mkdir()
@@ -56,7 +88,11 @@ def test_a_working_tree_has_what_is_not_committed_and_not_what_is_removed_or_ign
     for copies in ("ignored", "trialfleet/contexts/own"):
         (repository / copies).mkdir(parents=True)
         (repository / copies / "CLAUDE.md").write_text("no\n")
-    assert of_worktree(repository) == {"AGENTS.md": b"new\n", "CLAUDE.md": b"new\n", "more/CLAUDE.md": b"more\n"}
+    assert read_files(of_worktree(repository)) == {
+        "AGENTS.md": b"new\n",
+        "CLAUDE.md": b"new\n",
+        "more/CLAUDE.md": b"more\n",
+    }
 
 
 @pytest.mark.parametrize("revision", ["nobody", "--all", "HEAD:AGENTS.md", "main..HEAD"])

@@ -69,7 +69,7 @@ def test_strip_extra_cannot_leave_the_repository(extra: str) -> None:
         "a/.clinerules",
         ".junie/guidelines.md",
         "AGENT.md",
-        ".github/instructions/a.instructions.md",
+        "docs/a.instructions.md",
     ],
 )
 def test_what_stays_and_may_speak_to_some_agent_is_named(path: str) -> None:

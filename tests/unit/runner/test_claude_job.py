@@ -71,7 +71,7 @@ def test_flags_paths_and_prompt(tmp_path: Path, program: Path) -> None:
     made = job(tmp_path, spec())
     assert made.argv == (
         *(str(program), "--print", "--output-format", "stream-json", "--verbose", "--max-turns", "7"),
-        *("--dangerously-skip-permissions", "--strict-mcp-config", "--setting-sources", "project"),
+        *("--dangerously-skip-permissions", "--strict-mcp-config", "--setting-sources", "project,local"),
         *("--settings", "/home/agent/trialfleet/settings.json", "--model", "claude-sonnet-4-6"),
         *("--disallowedTools", "WebSearch", "WebFetch"),
     )

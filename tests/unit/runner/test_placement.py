@@ -23,6 +23,8 @@ CLAUDE = FileReading("CLAUDE.md", nested=True)
 CODEX = FileReading("AGENTS.md")
 GEMINI = FileReading("GEMINI.md", nested=True)
 MINI = FileReading(in_prompt=True)
+COPILOT = FileReading("AGENTS.md", nested=True, nested_files=("AGENTS.md", "CLAUDE.md", "GEMINI.md"))
+OPENCODE = FileReading("AGENTS.md", nested=True, nested_files=("AGENTS.md", "CLAUDE.md"))
 TREE = {"CLAUDE.md": b"# Shop\n\nRoot words.\n", "a/AGENTS.md": b"# A\n\nNested words.\n", "docs/x.md": b"X.\n"}
 
 
@@ -47,6 +49,19 @@ def test_a_tree_under_the_names_that_an_agent_reads(
     moved = {old: new for old, new in made.read_as.items() if new != PROMPT}
     assert {new: TREE[old] for old, new in moved.items()} == {new: made.files[new] for new in moved.values()}
     assert (made.told == "# Shop\n\nRoot words.") == reading.in_prompt
+
+
+@pytest.mark.parametrize("reading", [AS_NAMED, CLAUDE, CODEX, GEMINI, MINI, COPILOT, OPENCODE])
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md", "GEMINI.md"])
+def test_what_a_hook_pushes_has_no_name_that_the_agent_loads(reading: FileReading, name: str) -> None:
+    tree = {"CLAUDE.md": b"Root.\n", f"a/{name}": b"A.\n", "b/AGENTS.md": b"B.\n", "b/CLAUDE.md": b"B.\n"}
+    hooked = (f"a/{name}", "b/AGENTS.md")
+    made = placed(tree, reading, delivered_otherwise=True, hooked=hooked)
+    loaded = {path for path in made.files if "/" in path and path.rpartition("/")[2] in reading.nested_names}
+    assert loaded == set()
+    assert set(made.files.values()) == set(tree.values()), "all of it is still in the workspace"
+    other = placed({**tree, "b/CLAUDE.md": b"Other.\n"}, reading, delivered_otherwise=True, hooked=hooked)
+    assert b"Other.\n" in other.files.values(), "what the hook does not push may arrive by itself"
 
 
 def test_a_root_of_the_agents_own_name_stays_beside_another() -> None:
@@ -99,6 +114,13 @@ def test_the_pull_sentence_names_the_file_that_is_there() -> None:
     assert "GEMINI.md" in made(GEMINI).prompt
     assert "CLAUDE.md" not in made(GEMINI).prompt
     assert made(GEMINI).delivery.read_as == {"CLAUDE.md": "GEMINI.md"}
+
+
+def test_the_pull_sentence_names_files_that_had_to_move() -> None:
+    hooked = made(COPILOT, "intent_layer")
+    assert hooked.delivery.read_as["a/AGENTS.md"] == "a/CONTEXT.md"
+    assert "CONTEXT.md" in hooked.prompt
+    assert "a/AGENTS.md" in hooked.hook_nodes
 
 
 def test_the_roots_text_is_in_the_prompt_of_an_agent_that_loads_none() -> None:

@@ -1,5 +1,5 @@
-"""Finds values in an agent's options that look like a secret. The options become part of the plan, which is in the
-store and in the pods' specs. Pure; no message holds the value."""
+"""Recognises values that look like a secret: in an agent's options, which become part of the plan, in the store
+and in the pods' specs, and in files. Pure; no message holds the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Place = tuple[str | int, ...]
 
 # Endings of names. A flag with such a name ("1", "false") is not a secret.
 _NAME = re.compile(
-    r"(^|_)(API)?(KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE)?|PAT|CREDENTIALS?)$|PASSWORD$", re.IGNORECASE
+    r"(^|_)(API)?(KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE)?|PAT|CREDENTIALS?|AUTHORIZATION)$|PASSWORD$", re.IGNORECASE
 )
 _FLAGS = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 # Formats that issuers of keys document, each too long to be a word.
@@ -39,7 +39,9 @@ def suspects(options: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     [(('env', 'MY_API_KEY'), 'its name is that of a secret')]
     """
     for place, value in _texts(options, ()):
-        reason = _in_env(str(place[1]), value) if place[0] == "env" and len(place) == 2 else _issued(value)
+        reason = (
+            judge_variable(str(place[1]), value) if place[0] == "env" and len(place) == 2 else judge_text(value)
+        )
         if reason is not None:
             yield place, reason
 
@@ -56,13 +58,15 @@ def _texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
         yield from _texts(below, (*place, part))
 
 
-def _in_env(name: str, value: str) -> str | None:
+def judge_variable(name: str, value: str) -> str | None:
+    """Why a variable of an environment looks like a secret, if it does."""
     if _NAME.search(name) and value.lower() not in _FLAGS:
         return "its name is that of a secret"
-    return _issued(value) or ("it looks random" if looks_random(value) else None)
+    return judge_text(value) or ("it looks random" if looks_random(value) else None)
 
 
-def _issued(value: str) -> str | None:
+def judge_text(value: str) -> str | None:
+    """Why any text does."""
     return "it has the form of an issued key" if _ISSUED.search(value) else None
 
 

@@ -1,0 +1,124 @@
+"""Front matter of a SKILL.md: what is wrong with it, on which line, and which agents do not read such a skill."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from trialfleet_agents.registry import find_kind
+from trialfleet_agents.skill_faults import SkillFault
+from trialfleet_deliveries.skills import FILE
+from trialfleet_ledger.display_text import one_line
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.plan import Plan
+from trialfleet_repository.trees import read_files, unpack
+
+_MOST_BYTES = 2**16  # of front matter
+_LONG = 1024  # characters of a description
+_PLAIN = re.compile(r"([A-Za-z][\w-]*):[ \t]+([^\s\"'|>].*?)[ \t]*")
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """`description`: empty if it has none. `faults`: each with its line, from 1."""
+
+    description: str = ""
+    faults: tuple[tuple[SkillFault, int], ...] = ()
+
+
+def read_front_matter(data: bytes) -> FrontMatter:
+    """As the most lenient agent reads it.
+
+    >>> read_front_matter(b"---\\nname: x\\ndescription: Prices: cents.\\n---\\n# X").faults
+    ((<SkillFault.COLON: 'a colon in a text without quotes'>, 3),)
+    """
+    text = data[:_MOST_BYTES].decode(errors="replace").replace("\r\n", "\n")
+    faults = list[tuple[SkillFault, int]]()
+    if text.startswith("\ufeff"):
+        faults.append((SkillFault.BYTE_ORDER_MARK, 1))
+    lines = text.removeprefix("\ufeff").split("\n")
+    if lines[0].rstrip() != "---" or "---" not in (line.rstrip() for line in lines[1:]):
+        return FrontMatter("", (*faults, (SkillFault.NO_FRONT_MATTER, 1)))
+    end = next(number for number, line in enumerate(lines) if number and line.rstrip() == "---")
+    fields, found = _read_fields(lines[1:end])
+    faults += found
+    if any(fault is SkillFault.INVALID for fault, _ in found):
+        return FrontMatter("", tuple(faults))
+    if "name" not in fields:
+        faults.append((SkillFault.NO_NAME, 1))
+    description, line = fields.get("description", ("", 1))
+    if not description:
+        is_there = "description" in fields
+        faults.append((SkillFault.NOT_TEXT if is_there else SkillFault.NO_DESCRIPTION, line))
+    if len(description) > _LONG:
+        faults.append((SkillFault.LONG, line))
+    return FrontMatter(description, tuple(faults))
+
+
+def _read_fields(lines: list[str]) -> tuple[dict[str, tuple[str, int]], list[tuple[SkillFault, int]]]:
+    """Key -> (its text, empty for what is none; its line), and the faults."""
+    faults = list[tuple[SkillFault, int]]()
+    root = _compose("\n".join(lines))
+    if isinstance(root, int):
+        quoted = dict[int, str]()
+        for number, line in enumerate(lines):
+            plain = _PLAIN.fullmatch(line)
+            if plain is not None and isinstance(_compose(line), int):
+                quoted[number] = f"{plain[1]}: {json.dumps(plain[2])}"
+                is_colon = plain[2][0].isalnum() and re.search(r":(\s|$)", plain[2])
+                faults.append((SkillFault.COLON if is_colon else SkillFault.UNQUOTED, number + 2))
+        repaired = _compose("\n".join(quoted.get(number, line) for number, line in enumerate(lines)))
+        if isinstance(repaired, int):
+            return {}, [(SkillFault.INVALID, repaired + 2)]
+        root = repaired
+    fields = dict[str, tuple[str, int]]()
+    if not isinstance(root, yaml.MappingNode):
+        return fields, [*faults, (SkillFault.INVALID, 2)]
+    for key, value in root.value:
+        line = key.start_mark.line + 2
+        if key.value in fields:
+            faults.append((SkillFault.DUPLICATE, line))
+        is_text = isinstance(value, yaml.ScalarNode) and value.tag != "tag:yaml.org,2002:null"
+        fields[str(key.value)] = (" ".join(value.value.split()) if is_text else "", line)
+    return fields, faults
+
+
+def _compose(text: str) -> yaml.Node | int | None:
+    """Its root, or the line from 0 where it is no YAML."""
+    try:
+        root: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        return error.problem_mark.line if error.problem_mark is not None else 0
+    except (yaml.YAMLError, RecursionError):
+        return 0
+    return root
+
+
+def list_refused_skills(plan: Plan, objects: Objects) -> Iterator[str]:
+    """Warnings: one for each skill of a condition that its agent passes over, or lists without its description."""
+    seen = dict[str, None]()
+    for cell in plan.cells:
+        kind, condition = plan.agents[cell.condition.name].spec.kind, cell.condition
+        trees = {"": condition.files} | {f"skills.{name}/": one.tree for name, one in condition.skills.items()}
+        for prefix, digest in trees.items():
+            files = {} if digest is None else read_files(unpack(objects.get(digest)))
+            for path, reason in _find_refused(kind, files, is_skill=bool(prefix)):
+                said = f"{kind} passes over {prefix}{one_line(path)}, or lists it without its description"
+                seen[f"conditions.{condition.name}: {said}: {reason}"] = None
+    yield from seen
+
+
+def _find_refused(kind: str, files: Mapping[str, bytes], *, is_skill: bool) -> Iterator[tuple[str, str]]:
+    """(SKILL.md, line and fault). `is_skill`: the files are those of one skill."""
+    known = find_kind(kind).files
+    folders = [f"{folder}/" for folder in (known.skills, *known.folders) if folder]
+    for path, data in files.items():
+        where = path if is_skill else next((path for folder in folders if path.startswith(folder)), "")
+        if where.rpartition("/")[2] == FILE:
+            for fault, line in read_front_matter(data).faults:
+                if fault in known.refused_skills:
+                    yield path, f"line {line}: {fault.value}"

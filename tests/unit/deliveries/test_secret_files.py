@@ -1,0 +1,74 @@
+"""Secrets in the files of a context: a matrix of files that teams commit, with and without."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trialfleet_deliveries.secret_files import find_secrets, refuse_secrets
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_repository.trees import TreeEntry
+
+ISSUED = "ghp_" + "Q" * 18 + "ABCDEFGHIJ1234567890"
+DRAWN = "q7Zr2LxT9vKe4WmB8nYc1HdS"
+
+
+def lines_of(path: str, text: str) -> list[int]:
+    return [place.line for place in find_secrets({path: TreeEntry(text.encode())})]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        (".mcp.json", json.dumps({"mcpServers": {"g": {"env": {"GITHUB_TOKEN": ISSUED}}}}, indent=1), 5),
+        (".mcp.json", json.dumps({"mcpServers": {"g": {"env": {"MODE": DRAWN}}}}), 1),
+        (".mcp.json", '{"m": {"headers": {\n"Authorization": "Bearer abcdef"}}}', 2),
+        (".mcp.json", '{"m": {"command": "x",\n"args": ["--api-key", "abcdef"]}}', 2),
+        (".mcp.json", '{"m": {"args": ["--token=abcdef"]}}', 1),
+        (".claude/settings.local.json", '{"env":\n{"ANTHROPIC_API_KEY": "sk-ant-api03-abcdefghijklmnop"}}', 2),
+        (".claude/settings.json", '{ // a comment\n"env": {"DB_PASSWORD": "abcdef"},}', 2),
+        (".gemini/.env", "# keys\nGEMINI_API_KEY=abcdef\n", 2),
+        (".codex/.env", "export OPENAI_API_KEY='abcdef'", 1),
+        (".codex/config.toml", '[mcp_servers.x.env]\nA_TOKEN = "abcdef"', 2),
+        (".claude/hooks/a.sh", "#!/bin/sh\nAPI_KEY=abcdef run", 2),
+        (".claude/hooks/a.py", "API_KEY = 'abcdef'", 1),
+        ("CLAUDE.md", f"# Deploy\n\nUse `{ISSUED}`.", 3),
+        ("CLAUDE.md", "psql postgres://app:hunter2@db.corp.net/app", 1),
+        (".cursorrules", f"Use {ISSUED}", 1),
+    ],
+)
+def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str, line: int) -> None:
+    assert line in lines_of(path, text)
+    with pytest.raises(
+        OperatorError, match=rf"{path.replace('.', '[.]')}', line \d+, looks like a secret"
+    ) as caught:
+        refuse_secrets({path: TreeEntry(text.encode())}, "contexts.own")
+    assert not any(value in str(caught.value) for value in (ISSUED, DRAWN, "abcdef", "hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".mcp.json", '{"m": {"env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "A_KEY": "$KEY", "B_TOKEN": ""}}}'),
+        (".mcp.json", '{"m": {"headers": {"Authorization": "Bearer ${TOKEN}", "X": "1"}}}'),
+        (
+            ".mcp.json",
+            '{"inputs": [{"id": "token", "password": true}], "m": {"env": {"T_TOKEN": "${input:token}"}}}',
+        ),
+        (".opencode/opencode.json", '{"provider": {"x": {"options": {"apiKey": "{env:KEY}"}}}}'),
+        (".claude/keybindings.json", '{"bindings": [{"key": "ctrl+k"}]}'),
+        (".claude/settings.json", '{"env": {"MAX_THINKING_TOKENS": "9999", "DISABLE_TOKEN": "1"}}'),
+        (".claude/hooks/a.sh", '#!/bin/sh\nTOKEN=$(gh auth token)\nKEY="${KEY:-}"'),
+        (".claude/hooks/a.py", 'API_KEY = os.environ["API_KEY"]'),
+        ("CLAUDE.md", "Start it with postgres://postgres:postgres@localhost:5432/shop or redis://u:p@redis:6379."),
+        ("CLAUDE.md", "Set `export OPENAI_API_KEY=sk-your-key-goes-here-please`; see AKIAIOSFODNN7EXAMPLE."),
+        (
+            "AGENTS.md",
+            "The API_KEY and the TOKEN come from the vault. commit 0123456789abcdef0123456789abcdef01234567",
+        ),
+        (".claude/skills/x/logo.png", "\0GITHUB_TOKEN=abcdef"),
+    ],
+)
+def test_what_is_no_secret_is_taken(path: str, text: str) -> None:
+    assert lines_of(path, text) == []
