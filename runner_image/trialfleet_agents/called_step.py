@@ -41,7 +41,7 @@ def called_step(
     kinds: Mapping[str, str] | None = None,
 ) -> Step:
     """`given`: the arguments. `roots`: the workspace, under every name that it has. `kinds`: tool -> kind of step,
-    where the tool's name does not say it. A shell's command counts as what it does to files. Raises
+    where the tool's name does not say it. A shell's command that only reads counts as such. Raises
     `ValidationError` where turn or time cannot be."""
     kind = (kinds or {}).get(name) or tool_kind(name)
     path, detail = first_text(given, *PATHS), first_text(given, *_COMMANDS)

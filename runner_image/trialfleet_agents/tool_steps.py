@@ -26,8 +26,8 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE
 
 @dataclass
 class ToolSteps:
-    """`kinds`: tool -> kind; of any other tool it is `other`, and of a shell it is what its command does. `roots`:
-    the workspace, under each of its names.
+    """`kinds`: tool -> kind; of any other tool it is `other`, and of a shell whether its command only reads.
+    `roots`: the workspace, under each of its names.
 
     A call is counted once, however often its id comes.
     """

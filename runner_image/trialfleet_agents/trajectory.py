@@ -32,6 +32,8 @@ def read_trajectory(stdout: Path, workspace: Path) -> Parsed:
         try:
             step = _clean(Step.model_validate(found), workspace)
         except ValidationError:
+            step = None
+        if step is None or step.kind == "change":  # only the runner sees changes
             malformed += 1
             continue
         turns.add(step.turn)

@@ -11,7 +11,7 @@ from typing import Literal
 Unit = Literal["count", "s", "usd", "share"]  # how a report shows a value
 
 UNMEASURED = "the trial was lost, or it was not measured"
-NEVER = "the trial was lost, or it did not happen"
+UNSEEN = "the trial was lost, there was no edit, or it is not known when"
 NOT_PREDICTED = "the trial was lost, or nothing was predicted"
 NO_PREFLIGHT = "the trial was lost, or it had no pre-flight"
 
@@ -22,6 +22,8 @@ _CLOCK = "the runner's clock"
 _CORE = "CPU accounting of the processes"
 _HOOK = "log of the hooks"
 _PATCH = "the patch"
+_DISK = "the workspace, at each request for the model"
+_DISK_AND_LOG = "the workspace, and the agent's log"
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,19 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("cost_usd", "Cost", "usd", "cost of the agent's requests", _REQUESTS, compared=True, plot="first"),
     Metric(
+        "edits",
+        "Edits",
+        "edits",
+        "changes of files on disk, whichever tool made them, also those that were undone later",
+        _DISK,
+    ),
+    Metric(
         "first_edit_turn",
         "First edit, turn",
         "turn",
         "the turn of the first edit, from 1",
-        _LOG,
-        NEVER,
+        _DISK,
+        UNSEEN,
         compared=True,
         plot="first",
     ),
@@ -128,21 +137,23 @@ METRICS: tuple[Metric, ...] = (
         "First edit, time",
         "s",
         "from the agent's start to its first edit",
-        _LOG,
-        NEVER,
+        _DISK,
+        UNSEEN,
         compared=True,
         plot="folded",
     ),
-    Metric("exploration_turns", "Turns before the first edit", "turns", "before the first edit", _LOG, NEVER),
-    Metric("edit_turns", "Turns from first to last edit", "turns", "from the first edit to the last", _LOG, NEVER),
-    Metric("tail_turns", "Turns after the last edit", "turns", "after the last edit", _LOG, NEVER),
+    Metric("exploration_turns", "Turns before the first edit", "turns", "before the first edit", _DISK, UNSEEN),
+    Metric(
+        "edit_turns", "Turns from first to last edit", "turns", "from the first edit to the last", _DISK, UNSEEN
+    ),
+    Metric("tail_turns", "Turns after the last edit", "turns", "after the last edit", _DISK, UNSEEN),
     Metric(
         "files_read_before_edit",
         "Files read before the edit",
         "files",
-        "different files that were read before the first edit",
-        _LOG,
-        NEVER,
+        "different files that were read up to the turn of the first edit",
+        _DISK_AND_LOG,
+        UNSEEN,
     ),
     Metric(
         "context_files_read",
@@ -156,8 +167,8 @@ METRICS: tuple[Metric, ...] = (
         "target_hit",
         "Edited a file that the fix changes",
         "",
-        "whether the patch touches a file that the fix changes",
-        _PATCH,
+        "whether a file that the fix changes was edited, also if that was undone later",
+        _DISK,
     ),
     Metric(
         "skill_opened",

@@ -10,12 +10,26 @@ from trialfleet_ledger.records.verdicts import Stop
 MAX_STEPS = 100_000  # kept of a trajectory; an agent may print millions. All are counted
 
 
+class WorkspaceChange(Frozen):
+    """A file of the workspace that the runner found changed between two looks at it. `turn`: the last one that
+    was answered before; None: it is not known. `at_s`: when, in seconds since the agent started."""
+
+    path: str
+    how: Literal["added", "changed", "removed"]
+    turn: Ordinal | None
+    at_s: Moment
+
+
+StepKind = Literal["message", "read", "edit", "run", "search", "hook", "other", "change"]
+
+
 class Step(Frozen):
-    """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started."""
+    """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started. `edit` is
+    a call of a tool that edits, whatever came of it; `change` is a `WorkspaceChange`, which no agent can say."""
 
     turn: Ordinal
     at_s: Moment | None = None
-    kind: Literal["message", "read", "edit", "run", "search", "hook", "other"]
+    kind: StepKind
     tool: str | None = None
     path: str | None = None  # relative to the workspace
     detail: str | None = None  # capped text

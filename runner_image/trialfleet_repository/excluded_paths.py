@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -13,6 +14,10 @@ from trialfleet_repository.languages import is_harness, is_junk, is_test_path, i
 
 _COMPILED = (".pyc", ".pyo", ".so", ".pth", ".egg-link")
 _METADATA = (".egg-info", ".dist-info")
+# New files that tools leave next to their work: output, copies, what a patch's rejected parts are written to.
+_LEFT_BY_TOOLS = re.compile(
+    r"(?i)(?:\A|/)(?:log|core|nohup\.out|[^/]*(?:\.(?:log|out|tmp|bak|orig|rej|sw[op])|~))\Z"
+)
 # Found by every interpreter's start, and before a plain tests/.
 _ALWAYS = ("sitecustomize", "usercustomize", "test", "tests")
 
@@ -57,12 +62,22 @@ class Exclusions:
             or is_harness(path)
             or self.is_context(path)
             or is_junk(path)
-            or any(path == made or path.startswith(f"{made}/") for made in self.made)
+            or self._is_built(path)
             or path in self._roots  # an archive can be imported from
             or any(part.lower().endswith(_METADATA) for part in parts)
             or self._shadows_a_test(path)
             or (path not in self.baseline and (path.endswith(_COMPILED) or self._hides_a_module(path)))
         )
+
+    def counts_as_edit(self, path: str) -> bool:
+        """Whether a change of `path` may be an edit of the agent: of any file, tests too, but neither of new ones
+        that running programs leave nor of context files, which are the condition's."""
+        if self.is_context(path):
+            return False
+        return path in self.baseline or not (is_junk(path) or self._is_built(path) or _LEFT_BY_TOOLS.search(path))
+
+    def _is_built(self, path: str) -> bool:
+        return any(path == made or path.startswith(f"{made}/") for made in self.made)
 
     def _shadows_a_test(self, path: str) -> bool:
         """`tests/test_a/__init__.py` and `tests/test_a.so` are found before `tests/test_a.py`."""

@@ -13,13 +13,14 @@ from typing import NamedTuple
 from trialfleet_deliveries.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_ledger.trajectory import Step
+from trialfleet_ledger.trajectory import Step, WorkspaceChange
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
 
 
 class Phases(NamedTuple):
-    """Turns before the first edit, from first to last edit, and after; all None without an edit."""
+    """Turns before the first edit, from first to last edit, and after; all None without an edit. An edit is a
+    change on disk, whichever tool made it, also one that was undone later."""
 
     first_edit_turn: int | None
     first_edit_s: float | None
@@ -29,30 +30,29 @@ class Phases(NamedTuple):
     files_read_before_edit: int | None
 
 
-def phases(steps: Sequence[Step], turns: int | None) -> Phases:
+def phases(edits: Sequence[WorkspaceChange], steps: Sequence[Step], turns: int | None) -> Phases:
     """Phases of a session. Source: the exploration / edit / tail split of notes on first-edit timing.
 
-    `turns` is the session's length; without it the last step's turn stands in. An agent says its turns itself, in
-    any order: the first edit is the one of the lowest turn.
+    `edits`: in order. `turns` is the session's length; without it the last step's turn stands in. If the turn of
+    an edit is not known, only the time of the first one is.
 
-    >>> read, edit = Step(turn=1, kind="read", path="a.py"), Step(turn=3, kind="edit", path="a.py")
-    >>> s = [read, edit, Step(turn=5, kind="run")]
-    >>> phases(s, 6)[:1] + phases(s, 6)[2:]
-    (3, 2, 1, 3, 1)
+    >>> edit = WorkspaceChange(path="a.py", how="changed", turn=3, at_s=9.5)
+    >>> phases([edit], [Step(turn=1, kind="read", path="a.py"), Step(turn=5, kind="run")], 6)[1:]
+    (9.5, 2, 1, 3, 1)
     """
-    edits = [index for index, step in enumerate(steps) if step.kind == "edit"]
     if not edits:
         return Phases(None, None, None, None, None, None)
-    first = min((steps[index] for index in edits), key=lambda step: step.turn)
-    last_turn = max(steps[index].turn for index in edits)
-    length = max(turns or 0, *(step.turn for step in steps))
-    read = {step.path for step in steps[: edits[0]] if step.kind == "read" and step.path}
+    known = [edit.turn for edit in edits if edit.turn is not None]
+    if len(known) < len(edits):
+        return Phases(None, edits[0].at_s, None, None, None, None)
+    first, last = min(known), max(known)
+    read = {step.path for step in steps if step.kind == "read" and step.path and step.turn <= first}
     return Phases(
-        first_edit_turn=first.turn,
-        first_edit_s=first.at_s,
-        exploration_turns=first.turn - 1,
-        edit_turns=last_turn - first.turn + 1,
-        tail_turns=length - last_turn,
+        first_edit_turn=first,
+        first_edit_s=edits[0].at_s,
+        exploration_turns=first - 1,
+        edit_turns=last - first + 1,
+        tail_turns=max(turns or 0, last, *(step.turn for step in steps)) - last,
         files_read_before_edit=len(read),
     )
 
@@ -92,8 +92,17 @@ def diff_size(diff: str) -> DiffSize:
 
 
 def target_hit(changed: Collection[str], targets: Collection[str]) -> bool | None:
-    """Whether the patch touched a file that the fix touches; None when the fix's files are not known."""
+    """Whether one of these files is one that the fix touches; None when the fix's files are not known."""
     return bool(set(changed) & set(targets)) if targets else None
+
+
+def has_edited_target(
+    edits: Iterable[WorkspaceChange] | None, patched: Collection[str], targets: Collection[str]
+) -> bool | None:
+    """Whether the agent edited a file that the fix touches, also if it undid that later. None: the fix's files are
+    not known; or the edits are not, and its patch touches none of them."""
+    hit = target_hit({*patched, *(edit.path for edit in edits or ())}, targets)
+    return None if edits is None and not hit else hit
 
 
 def verdict(

@@ -222,11 +222,10 @@ class RepairSearch:
         if data is None or (one.path, data) in self.tried:
             return False
         self.tried.add((one.path, data))
-        if self.transcript.left < 1:
-            raise BudgetSpent
-        self.workspace.put(one.path, data)
+        self.transcript.begin_turn()
         self.transcript.record("edit", one.path, f"{one.operator} at line {one.line}: {shown(source, whole)}")
-        self.transcript.use_turn("run", None, "the failing tests, then the others of their files")
+        self.workspace.put(one.path, data)
+        self.transcript.record("run", None, "the failing tests, then the others of their files")
         run = self.tests.candidate()
         if run.passed and self._is_confirmed(one.path, data):
             return True

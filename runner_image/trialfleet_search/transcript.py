@@ -15,7 +15,8 @@ class BudgetSpent(Exception):
 
 
 class Transcript:
-    """Counts turns: a file read and a test run are one turn each; edits, messages and hooks are free.
+    """Counts turns: a file read and a test run are one turn each, an edit is part of the turn of its tests;
+    messages and hooks are free. A step is written before it acts: what changes is of the last one.
 
     Line: {"turn", "at_s", "kind", "path", "detail"}; the last also has "stop" and "turns".
     """
@@ -27,10 +28,14 @@ class Transcript:
 
     def use_turn(self, kind: Literal["read", "run"], path: str | None, detail: str) -> None:
         """Use a turn for an action that is about to start. Raises `BudgetSpent`."""
+        self.begin_turn()
+        self.record(kind, path, detail)
+
+    def begin_turn(self) -> None:
+        """Use a turn for what is recorded next. Raises `BudgetSpent`."""
         if self.turn >= self._max:
             raise BudgetSpent
         self.turn += 1
-        self.record(kind, path, detail)
 
     def record(self, kind: Kind, path: str | None, detail: str, **more: object) -> None:
         """Write one line; `more` is not truncated."""

@@ -76,6 +76,42 @@ def test_a_pass_names_every_test_and_its_cost(lab: Lab) -> None:
     assert b"test_discount" in left.bundle.files["prompt.txt"]
 
 
+def test_edits_of_an_agent_without_a_model_are_seen_when_they_happen(lab: Lab) -> None:
+    """The second turn edits, the third undoes it; what the program says of edits decides nothing."""
+    step = 'echo \'{{"turn": {}, "kind": "{}", "path": "shop/pricing/rules.py"}}\''
+    turns = (
+        step.format(1, "read") + "; " + step.format(1, "edit") + "; echo 'a > b'; echo x > /tmp/x; sleep 0.4",
+        step.format(2, "run")
+        + "; cp shop/pricing/rules.py /tmp/y; echo '# z' >> shop/pricing/rules.py; sleep 0.4",
+        step.format(3, "run") + "; cp /tmp/y shop/pricing/rules.py; sleep 0.4",
+        step.format(4, "message"),
+    )
+    scored = lab.run(lab.grants(shell("; ".join(turns)))).end.scored
+    assert scored is not None
+    metrics = scored.metrics
+    assert (metrics.edits, metrics.files_changed, metrics.target_hit) == (2, 0, True)
+    assert (metrics.exploration_turns, metrics.edit_turns, metrics.tail_turns) == (1, 2, 1)
+    assert 0.4 <= (metrics.first_edit_s or 0) <= (metrics.agent_s or 0) - 0.8
+
+
+def test_edits_of_an_agent_that_says_nothing_have_a_time_and_no_turn(lab: Lab) -> None:
+    left = lab.run(lab.grants(shell("sleep 0.3; echo '# z' >> shop/pricing/rules.py")))
+    assert left.end.scored is not None
+    metrics = left.end.scored.metrics
+    assert (metrics.edits, metrics.first_edit_turn, metrics.exploration_turns) == (1, None, None)
+    assert 0.3 <= (metrics.first_edit_s or 0) <= (metrics.agent_s or 0)
+
+
+def test_edits_by_search_are_seen(lab: Lab) -> None:
+    left = lab.run(lab.grants(AgentSpec(kind="search", max_turns=40, timeout_s=120)))
+    assert left.end.scored is not None
+    metrics = left.end.scored.metrics
+    steps = [json.loads(line) for line in left.bundle.files["trajectory.jsonl"].splitlines()]
+    assert metrics.first_edit_turn == next(step["turn"] for step in steps if step["kind"] == "edit")
+    assert metrics.first_edit_turn == next(step["turn"] for step in steps if step["kind"] == "change")
+    assert (metrics.edits or 0) >= 1
+
+
 @pytest.mark.parametrize("isolation", ISOLATION)
 def test_the_agent_finds_the_projects_metadata(lab: Lab, isolation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIALFLEET_ISOLATION", isolation)

@@ -183,6 +183,29 @@ def test_an_edit_by_a_shell_command_counts(attempts: Attempts) -> None:
     assert (scored(ran).verdict, scored(ran).metrics.fail_fast_denials) == (Verdict.PASSED, 0)
 
 
+def test_first_edits_are_what_changed_on_disk(attempts: Attempts) -> None:
+    wrong = f"git apply <<'EOF'\n--- a/{FIXED}\n+++ b/{FIXED}\n@@ -1,1 +1,1 @@\n-no such line\n+new\nEOF"
+    script = [
+        Say("", (bash("cat > /tmp/x; echo 'a > b.py'; python -m pytest -q > log; touch shop/pricing/rules.py"),)),
+        Say("", (bash(wrong),)),
+        Say("", (bash(f"python3 - <<'EOF'\nopen('{FIXED}', 'a').write('# tried\\n')\nEOF"),)),
+        Say("", (bash(f"git checkout -q {FIXED}"),)),
+        Say("", (read(),)),
+        Say("", (edit(),)),
+        Say("Done."),
+    ]
+    ran = attempts.run(script, "none")
+    end, metrics = scored(ran), scored(ran).metrics
+    assert end.verdict is Verdict.PASSED
+    assert (metrics.edits, metrics.target_hit, metrics.turns) == (3, True, 7)
+    assert (metrics.first_edit_turn, metrics.exploration_turns) == (3, 2)
+    assert (metrics.edit_turns, metrics.tail_turns, metrics.files_read_before_edit) == (4, 1, 0)
+    steps = [json.loads(line) for line in ran.left.bundle.files["trajectory.jsonl"].splitlines()]
+    shown = [(step["turn"], step["path"], step["detail"]) for step in steps if step["kind"] == "change"]
+    assert shown == [(turn, FIXED, "changed") for turn in (3, 4, 6)]
+    assert [step["turn"] for step in steps if step["kind"] == "edit"] == [6]
+
+
 # --- the pre-flight -------------------------------------------------------------------------------------
 
 FOUND = f"""FILE: {FIXED}

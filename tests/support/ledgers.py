@@ -392,6 +392,7 @@ def _metrics(draw: random.Random, trial: Trial) -> Metrics:
         overhead_core_s=draw.uniform(0.3, 0.8),
         agent_core_s=draw.uniform(0.5, 4),
         tests_core_s=draw.uniform(0.4, 1.4),
+        edits=2,
         first_edit_turn=edit,
         first_edit_s=edit * 2.5,
         exploration_turns=edit - 1,

@@ -46,7 +46,7 @@ class PhaseTurns:
 @dataclass(frozen=True)
 class EditTiming:
     """First edits under one condition, on these tasks. A trial without an edit explored to its end, and its first
-    edit stands behind all others. `unseen`: changed files without an edit that its log shows: in nothing here."""
+    edit stands behind all others. `unseen`: trials whose edits could not be observed: in nothing here."""
 
     condition: str
     trials: int
@@ -140,12 +140,12 @@ def _metric(columns: Columns, key: str) -> Floats:
 
 
 def _seen(columns: Columns) -> tuple[Bools, Integers]:
-    """Which trials tell when they edited, and the conditions of those that changed files where no edit was seen: a
-    shell command wrote them. Without files that changed and without an edit there was none."""
-    turns, first, changed = (_metric(columns, key) for key in ("turns", "first_edit_turn", "files_changed"))
+    """Which trials tell when they edited, and the conditions of those of which it is not known whether or in which
+    turn."""
+    turns, first, edits = (_metric(columns, key) for key in ("turns", "first_edit_turn", "edits"))
     measured = columns.valid & (np.isfinite(turns) & (turns > 0) | np.isfinite(first))
     phased = np.isfinite(sum((_metric(columns, f"{phase}_turns") for phase in PHASES), np.zeros(first.shape)))
-    unseen = measured & ~np.isfinite(first) & ~(changed == 0)
+    unseen = measured & ~np.isfinite(first) & ~(edits == 0)
     return measured & ~unseen & (phased | ~np.isfinite(first)), columns.condition[unseen]
 
 

@@ -44,6 +44,7 @@ class Metrics(Frozen):
     overhead_core_s: float | None = None
     agent_core_s: float | None = None
     tests_core_s: float | None = None
+    edits: int | None = None
     first_edit_turn: int | None = None
     first_edit_s: float | None = None
     exploration_turns: int | None = None

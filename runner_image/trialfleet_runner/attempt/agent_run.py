@@ -29,8 +29,10 @@ from trialfleet_repository.testrun import REPORT as TEST_REPORT
 from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
 from trialfleet_runner.attempt.delivery_receipts import ScriptWatch, complete_receipts, declare_ready
+from trialfleet_runner.attempt.edit_watch import EditWatch
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import Tools
+from trialfleet_runner.attempt.observed_edits import ObservedEdits
 from trialfleet_runner.attempt.parsed_output import parse_output
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
@@ -47,7 +49,8 @@ class AgentRun:
     """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model; `look` when
     the condition has no pre-flight: else its turns, time and money are part of all the others. `composed`: with
     what the pre-flight said. `tools`: of the condition's MCP servers. `cautions`: why its output could not be
-    read, which models it asked for that the plan lacks. `receipts`: None without a model."""
+    read, which models it asked for that the plan lacks. `receipts`: None without a model. `edits`: what changed in
+    the workspace, once the pre-flight had ended."""
 
     identity: Identity
     parsed: Parsed
@@ -59,6 +62,7 @@ class AgentRun:
     tools: Tools = field(default_factory=Tools)
     cautions: tuple[str, ...] = ()
     receipts: Receipts | None = None
+    edits: ObservedEdits = field(default_factory=ObservedEdits)
 
 
 def identified(grants: Grants) -> Chosen:
@@ -132,13 +136,13 @@ def run_agent(
                 hook_context=place.scratch.context if composed.hooked else None,
             )
         scripts = ScriptWatch(place.scratch.workspace, declared.scripts)
-        ended = before.exit if before is not None and _over(before) else None
+        ended, edits = before.exit if before is not None and _over(before) else None, ObservedEdits()
         if ended is None:
             job = agent.job(setup, mounts)
             if job is None:
                 begun(True)
             else:
-                ended = run(job)
+                ended, edits = _observe(run, job, ready, place, gateway, before)
     opened = scripts.list_opened()
     if gateway is not None and ended is not None and ended.cause == "itself":
         gateway.ask_again(stop)
@@ -151,8 +155,27 @@ def run_agent(
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
     cautions = tuple(one for one in (caution, _foreign_models(report)) if one is not None)
     states = scripts.describe_scripts(opened, parsed.steps)
+    edits = edits if gateway is not None else edits.with_single_turn(parsed.turns)
     receipts = None if gateway is None else complete_receipts(gateway.receipts(), declared, states)
-    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, cautions, receipts)
+    return AgentRun(identity, parsed, ended, report, why, composed, before, tools, cautions, receipts, edits)
+
+
+def _observe(
+    run: Callable[[Job], Exit],
+    job: Job,
+    ready: Ready,
+    place: MountedScratch,
+    gateway: Gateway | None,
+    before: PreflightRun | None,
+) -> tuple[Exit, ObservedEdits]:
+    """Run the agent, and watch what changes in its workspace."""
+    turns, seconds = (before.turns, before.exit.wall_s) if before is not None and before.exit else (0, 0.0)
+    with EditWatch(ready, place.scratch, turns_before=turns, seconds_before=seconds) as watch:
+        if gateway is None:
+            watch.follow()
+        else:
+            gateway.watch_requests(watch.look_at_request)
+        return run(job), watch.finish(None if gateway is None else gateway.turns)
 
 
 def _foreign_models(report: GatewayReport | None) -> str | None:

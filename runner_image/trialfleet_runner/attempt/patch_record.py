@@ -16,7 +16,7 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
 from trialfleet_ledger.records.receipts import Receipts
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_ledger.trajectory import Parsed, Step
+from trialfleet_ledger.trajectory import Parsed, Step, WorkspaceChange
 from trialfleet_repository.patch import WorkspacePatch, diff
 from trialfleet_runner import metrics
 from trialfleet_runner.attempt.agent_run import AgentRun
@@ -24,6 +24,7 @@ from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.attempt.delivery_receipts import claim_arrivals
 from trialfleet_runner.attempt.key_marks import mask_keys
 from trialfleet_runner.attempt.loss import Lost, storable
+from trialfleet_runner.attempt.observed_edits import join_changes
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_sandbox.scratch import Scratch
@@ -42,11 +43,12 @@ def patch_of(
     *,
     keys: Mapping[str, str],
     secrets: Collection[str],
+    warnings: list[str],
 ) -> Patch:
     """Raises `Lost(contaminated)` when a text that the condition does not declare reached the model.
 
     The diff is what will be scored: of it only the provider's `keys` (name -> value) become marks. Names and talk
-    are for people, so all `secrets` are masked there.
+    are for people, so all `secrets` are masked there. Adds to `warnings` why the agent's edits are not known.
     """
     left = diff(scratch.workspace, ready.given, ready.exclusions)
     stored, marks = mask_keys(left.diff, keys)
@@ -58,7 +60,10 @@ def patch_of(
         run.gateway,
         run.receipts,
     )
-    whole, left_out = jsonl(run.parsed.steps)
+    edits = run.edits.confirm(left.changed)
+    if edits.changes is None:
+        warnings.append(without(secrets, storable(f"when the agent edited is not known: {edits.lost}")))
+    whole, left_out = jsonl(join_changes(run.parsed.steps, edits.changes or ()))
     trajectory = without(secrets, whole)
     return Patch(
         plan=grants.plan,
@@ -72,7 +77,7 @@ def patch_of(
         excluded=tuple(sorted(without(secrets, storable(path)) for path in {*left.excluded, *left.odd})),
         stop=Stop.CRASHED if _crashed(run, left) else run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
-        metrics=measured(grants, run, left, hook, denied),
+        metrics=measured(grants, run, left, hook, denied, edits.changes),
         delivery=delivery,
         trajectory=sha256(trajectory.encode()),
         trajectory_jsonl=trajectory,
@@ -142,11 +147,18 @@ def jsonl(steps: tuple[Step, ...]) -> tuple[str, int]:
     return b"".join(lines).decode(), left_out
 
 
-def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog, denied: int | None) -> Metrics:
-    """Metrics of the agent's run; scoring adds others."""
+def measured(
+    grants: Grants,
+    run: AgentRun,
+    left: WorkspacePatch,
+    hook: HookLog,
+    denied: int | None,
+    edits: Sequence[WorkspaceChange] | None,
+) -> Metrics:
+    """Metrics of the agent's run; scoring adds others. `edits` None: they are not known."""
     parsed, report, condition = run.parsed, run.gateway, grants.condition
     turns = report.turns if report else parsed.turns
-    phases = metrics.phases(parsed.steps, turns)
+    phases = metrics.phases(edits or (), parsed.steps, turns)
     size = metrics.diff_size(left.diff)
     counted = _tokens(parsed, report)
     return Metrics(
@@ -157,10 +169,11 @@ def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog,
         agent_s=round(run.exit.wall_s, 3) if run.exit else None,
         throttled_s=report.throttled_s if report else None,
         agent_core_s=run.exit.core_s if run.exit else None,
+        edits=None if edits is None else len(edits),
         **phases._asdict(),
         context_files_read=metrics.context_files_read(parsed.steps) if parsed.steps else None,
         hook_firings=len(hook.emitted) if grants.condition.hook else None,
-        target_hit=metrics.target_hit(size.files, grants.task.targets),
+        target_hit=metrics.has_edited_target(edits, size.files, grants.task.targets),
         lines_added=size.added,
         lines_removed=size.removed,
         files_changed=len(size.files),

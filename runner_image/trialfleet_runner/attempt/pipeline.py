@@ -214,7 +214,13 @@ class Attempt:
         have filled the disk."""
         try:
             return patch_record.patch_of(
-                self.grants, ready, self.scratch, run, keys=self.members.keys, secrets=self.members.secrets
+                self.grants,
+                ready,
+                self.scratch,
+                run,
+                keys=self.members.keys,
+                secrets=self.members.secrets,
+                warnings=self.members.warnings,
             )
         except Lost:
             raise

@@ -13,7 +13,7 @@ from trialfleet_ledger.prices import PRICES_AS_OF, REQUEST_TOKENS, Price, price_
 from trialfleet_ledger.records.receipts import Receipts
 from trialfleet_runner.gateway.budget import BudgetLedger, TrialBudget
 from trialfleet_runner.gateway.canary import Canaries
-from trialfleet_runner.gateway.gateway_context import GatewayContext
+from trialfleet_runner.gateway.gateway_context import GatewayContext, RequestWatch
 from trialfleet_runner.gateway.listener import Listener, loopback_socket, unix_socket
 from trialfleet_runner.gateway.provider_probe import ProviderProbe
 from trialfleet_runner.gateway.record import JsonLinesFile
@@ -106,6 +106,16 @@ class Gateway:
         """What the model has received of the declared texts so far."""
         received = self._shared.received
         return Receipts(requests=received.requests, unread=received.unread, receipts=received.make_receipts())
+
+    def watch_requests(self, look: RequestWatch) -> None:
+        """Call `look` at every model request with the number of turns so far: the agent has the results of their
+        tools. It may be called by several threads at once."""
+        self._shared.on_request = look
+
+    @property
+    def turns(self) -> int:
+        """So far."""
+        return self._shared.account.spent.turns
 
     def begin_run(self) -> None:
         """Another run of the agent's program follows, which may offer its model other tools."""

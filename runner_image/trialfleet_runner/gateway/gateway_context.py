@@ -22,6 +22,13 @@ from trialfleet_runner.gateway.redaction import KeyRedaction
 from trialfleet_runner.gateway.tally import RequestTally
 from trialfleet_runner.gateway.upstream import UpstreamConnections
 
+# Called with the turns so far when a request comes; what it returns, before the model's answer is passed on.
+RequestWatch = Callable[[int], Callable[[], object]]
+
+
+def _nothing() -> None:
+    pass
+
 
 class LiveRequest(Protocol):
     """One that waits for the provider. `left`: the agent has hung up."""
@@ -44,6 +51,7 @@ class GatewayContext:
     keys: KeyRedaction
     permitted: frozenset[str] = frozenset()  # fields of requests that pass although no API's list has them
     request_tokens: int = REQUEST_TOKENS
+    on_request: RequestWatch = lambda _: _nothing
     live: set[LiveRequest] = field(default_factory=set["LiveRequest"])
     room: Room = field(default_factory=Room)
     opened: float = field(default_factory=time.monotonic)

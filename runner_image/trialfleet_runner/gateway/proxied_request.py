@@ -48,9 +48,16 @@ class ProxiedRequest:
     """One admitted request. It is settled exactly once, on every path."""
 
     def __init__(
-        self, of: GatewayContext, call: AgentRequest, data: bytes, admitted: Reservation, reply: AgentConnection
+        self,
+        of: GatewayContext,
+        call: AgentRequest,
+        data: bytes,
+        admitted: Reservation,
+        reply: AgentConnection,
+        looked: Callable[[], object],
     ) -> None:
         self.of, self.call, self.data, self.admitted, self.reply = of, call, data, admitted, reply
+        self.looked = looked
         self.started = of.clock()
         self.usage: TokenUsage | None = None
         self.estimated = 0
@@ -97,6 +104,7 @@ class ProxiedRequest:
         )
 
     def _answer(self, response: ProviderResponse) -> None:
+        self.looked()
         if not 200 <= response.status < 300:
             self._error(response)
             return
@@ -303,6 +311,7 @@ def _text(error: Exception) -> str:
 
 def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) -> None:
     """Answer one model request: by the provider, or by saying why not. Raises `ClientGone`."""
+    looked = shared.on_request(shared.account.spent.turns)
     forbidden = call.dialect.fields.problem(call.body, "", shared.permitted)
     if forbidden is not None:
         _refuse(shared, call, reply, forbidden, None)
@@ -324,7 +333,7 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     if isinstance(admitted, Reservation):
         prepared = _prepared(call, admitted)
         if prepared is not None:
-            ProxiedRequest(shared, call, prepared, admitted, reply).run()
+            ProxiedRequest(shared, call, prepared, admitted, reply, looked).run()
             return
         shared.account.settle(admitted, None, answered=False, counted=False)
         admitted = RequestRefused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")

@@ -56,10 +56,10 @@ def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAtte
     assert HOME_BAIT not in ran.everything
     metrics = end.metrics
     steps = [json.loads(line) for line in ran.left.bundle.files["trajectory.jsonl"].decode().splitlines()]
-    touched = [one["path"] for one in steps if one["kind"] in ("read", "edit")]
+    touched = [one["path"] for one in steps if one["kind"] in ("read", "change")]
     assert [path for path in touched if "SKILL.md" not in path] == [FIXED, FIXED]
     assert (metrics.first_edit_turn, metrics.edit_turns, metrics.tail_turns) == (2, 1, len(ran.answers) - 2)
-    assert metrics.files_read_before_edit == 1
+    assert (metrics.edits, metrics.files_read_before_edit) == (1, 1)
     assert (metrics.target_hit, metrics.files_changed) == (True, 1)
 
 
@@ -230,12 +230,14 @@ def harbors(repaired: AgentRan, harbor: HarborProcess, tmp_path_factory: pytest.
 
 @HARBOR
 def test_harbor_sees_the_same_steps(repaired: AgentRan, harbors: Parsed) -> None:
-    own = [json.loads(line) for line in repaired.left.bundle.files["trajectory.jsonl"].decode().splitlines()]
+    lines = repaired.left.bundle.files["trajectory.jsonl"].decode().splitlines()
+    own = [step for step in map(json.loads, lines) if step["kind"] != "change"]
     steps = [(step.turn, step.kind, step.tool, step.path) for step in harbors.steps]
     assert steps == [(one["turn"], one["kind"], one.get("tool"), one.get("path")) for one in own]
     kinds = [kind for _, kind, tool, _ in steps if tool]
-    assert kinds[:2] == ["read", "edit"]
-    assert kinds.count("run") == 1 + len(repaired.row.tools.ends)
+    assert kinds[0] == "read"
+    assert kinds[1] in ("edit", "run")  # an agent with a shell alone
+    assert kinds[2:].count("run") == 1 + len(repaired.row.tools.ends)
 
 
 @HARBOR

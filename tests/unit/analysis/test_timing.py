@@ -238,7 +238,7 @@ MEASURES = {
     "exploration_turns": FIRST - 1,
     "edit_turns": EDIT,
     "tail_turns": TAIL,
-    "files_changed": np.ones(SHAPE),
+    "edits": np.ones(SHAPE),
 }
 
 
@@ -247,15 +247,15 @@ def edited(**more: Numbers) -> dict[str, Numbers]:
 
 
 def without_edit(
-    measures: dict[str, Numbers], *at: tuple[int, int, int], changed: float = 0.0
+    measures: dict[str, Numbers], *at: tuple[int, int, int], edits: float = 0.0
 ) -> dict[str, Numbers]:
-    """The same, where the trials at these places show no edit."""
+    """The same, where the trials at these places have no turn of a first edit."""
     found = {key: of.copy() for key, of in measures.items()}
     for place in at:
         for key in found:
             if key != "turns":
                 found[key][place] = NAN
-        found["files_changed"][place] = changed
+        found["edits"][place] = edits
     return found
 
 
@@ -299,8 +299,9 @@ def test_a_trial_without_an_edit_explored_to_its_end() -> None:
     assert turns.estimate is not None
 
 
-def test_files_that_changed_without_an_edit_in_the_log_are_counted_and_left_out() -> None:
-    measures = without_edit(edited(), (0, 0, 0), (1, 1, 2), changed=2.0)
+@pytest.mark.parametrize("edits", [2.0, NAN])
+def test_trials_whose_edits_were_not_observed_are_counted_and_left_out(edits: float) -> None:
+    measures = without_edit(edited(), (0, 0, 0), (1, 1, 2), edits=edits)
     found = timing(scheme(3, reps=4), laid_out(PASSED, measures=measures))
     assert [(one.trials, one.unseen) for one in found.conditions] == [(11, 1), (11, 1)]
 

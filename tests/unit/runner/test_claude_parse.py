@@ -64,7 +64,7 @@ def test_turns_are_answers_and_not_tool_calls(tmp_path: Path) -> None:
         (1, "search", "a"),
         (2, "edit", "/elsewhere/c.py"),
         (2, "run", None),
-        (2, "edit", "a/b.py"),
+        (2, "run", None),
     ]
     assert parsed.steps[4].detail == "pytest -q"
 

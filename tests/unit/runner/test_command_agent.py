@@ -109,6 +109,7 @@ def test_printed_steps_are_read_and_made_safe(tmp_path: Path) -> None:
         json.dumps({"turn": 1, "kind": "read", "tool": "open", "path": "/workspace/a.py"}),
         json.dumps({"turn": 2, "kind": "edit", "path": str(tmp_path / "b.py"), "detail": "\x1b[31mred"}),
         json.dumps({"turn": 2, "kind": "no such kind"}),
+        json.dumps({"turn": 2, "kind": "change", "path": "c.py", "detail": "added"}),  # the runner's alone
         '{"turn": 3, "kind": "re',
     ]
     (tmp_path / "stdout").write_text("\n".join(rows))
@@ -118,7 +119,7 @@ def test_printed_steps_are_read_and_made_safe(tmp_path: Path) -> None:
         (2, "edit", "b.py"),
     ]
     assert parsed.steps[1].detail == "red"
-    assert (parsed.turns, parsed.tool_calls, parsed.malformed_lines, parsed.stop) == (2, 2, 1, Stop.FINISHED)
+    assert (parsed.turns, parsed.tool_calls, parsed.malformed_lines, parsed.stop) == (2, 2, 2, Stop.FINISHED)
 
 
 def test_an_atif_document_is_read(tmp_path: Path) -> None:

@@ -72,5 +72,5 @@ def test_a_long_command_takes_no_time(line: str) -> None:
 @given(st.text(max_size=200))
 def test_any_command_is_of_some_kind(command: str) -> None:
     kind, path = read_command(command)
-    assert kind in ("read", "search", "edit", "run")
+    assert kind in ("read", "search", "run")
     assert path is None or path

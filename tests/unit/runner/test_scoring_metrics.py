@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_ledger.trajectory import Step
+from trialfleet_ledger.trajectory import Step, WorkspaceChange
 from trialfleet_repository.passed_runs import agrees, all_passed
 from trialfleet_repository.results.junit import JunitCase
 from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.metrics import (
     context_files_read,
     diff_size,
+    has_edited_target,
     phases,
     target_hit,
     verdict,
@@ -49,21 +50,51 @@ def test_a_forged_pass_is_named_unless_the_agent_never_began(stop: Stop, passed:
     assert got is (Verdict.FAILED if stop is Stop.CRASHED else Verdict.FORGED)
 
 
+def edit(turn: int | None, path: str = "a.py", at_s: float = 1.0) -> WorkspaceChange:
+    return WorkspaceChange(path=path, how="changed", turn=turn, at_s=at_s)
+
+
 def test_without_an_edit_nothing_is_known() -> None:
-    assert set(phases([Step(turn=4, kind="read", path="a")], 9)) == {None}
+    claimed = [Step(turn=4, kind="read", path="a"), Step(turn=5, kind="edit", path="a")]
+    assert set(phases([], claimed, 9)) == {None}
+
+
+def test_of_an_edit_in_an_unknown_turn_only_the_time_is_known() -> None:
+    found = phases([edit(None, at_s=2.5), edit(7)], [Step(turn=9, kind="read", path="a")], 9)
+    assert found == (None, 2.5, None, None, None, None)
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 30), st.sampled_from(["read", "edit", "run"])), min_size=1),
-    st.integers(0, 5),
+    st.lists(st.tuples(st.integers(1, 30), st.sampled_from(["read", "edit", "run"]))),
+    st.lists(st.integers(1, 30), min_size=1),
+    st.integers(0, 35),
 )
-def test_phases_add_up_to_the_session(raw: list[tuple[int, str]], extra: int) -> None:
-    steps = [Step.model_validate({"turn": turn, "kind": kind, "path": "f"}) for turn, kind in sorted(raw)]
-    turns = steps[-1].turn + extra
-    found = phases(steps, turns)
-    if found.first_edit_turn is not None:
-        assert (found.exploration_turns or 0) + (found.edit_turns or 0) + (found.tail_turns or 0) == turns
-        assert found.first_edit_turn == (found.exploration_turns or 0) + 1
+def test_phases_add_up_to_the_session(raw: list[tuple[int, str]], edits: list[int], said: int) -> None:
+    steps = [Step.model_validate({"turn": turn, "kind": kind, "path": str(turn)}) for turn, kind in sorted(raw)]
+    found = phases([edit(turn) for turn in edits], steps, said)
+    assert found.first_edit_turn == min(edits)
+    assert found.exploration_turns == min(edits) - 1
+    total = (found.exploration_turns or 0) + (found.edit_turns or 0) + (found.tail_turns or 0)
+    assert total == max([said, *edits, *(step.turn for step in steps)])
+    assert found.files_read_before_edit == len({t for t, kind in raw if kind == "read" and t <= min(edits)})
+
+
+@pytest.mark.parametrize(
+    ("edits", "patched", "hit"),
+    [
+        (["b", "a"], [], True),  # undone
+        (["b"], ["b"], False),
+        ([], [], False),
+        (None, ["a"], True),
+        (None, ["b"], None),
+    ],
+)
+def test_a_target_is_hit_by_an_edit_or_by_the_patch(
+    edits: list[str] | None, patched: list[str], hit: bool | None
+) -> None:
+    observed = None if edits is None else [edit(1, path) for path in edits]
+    assert has_edited_target(observed, patched, ["a"]) is hit
+    assert has_edited_target(observed, patched, []) is None
 
 
 def test_context_files_count_once() -> None:

@@ -249,7 +249,7 @@ def _quartiles(found: Sequence[Distribution]) -> ReportTable:
 
 PHASES: dict[Phase, str] = {"exploration": "Exploration", "edit": "Edit", "tail": "Tail"}
 HITS: dict[HitOf, str] = {
-    "target_hit": "its patch changes a file of the fix",
+    "target_hit": "it edited a file of the fix",
     "predicted_hit": "a predicted file is one of the fix",
     "preflight_hit": "the pre-flight pointed at a file of the fix",
 }
@@ -282,7 +282,7 @@ def _first(found: Sequence[EditTiming]) -> ReportTable:
         number("Interval", lambda one: _median_limits(one.first_edit_turn, "count")),
         number("First edit, time", lambda one: _median_of(one.first_edit_s, "s")),
         number("Interval", lambda one: _median_limits(one.first_edit_s, "s")),
-        number("Edits not seen", lambda one: one.unseen),
+        number("Not observed", lambda one: one.unseen),
         lead="On these tasks: share of trials with an edit, and the median over tasks of each task’s median. A "
         "trial without an edit counts as one that would have edited later than all others. Not seen: files "
         "changed, but by a command that the log does not show as an edit; these trials are in no row here.",
