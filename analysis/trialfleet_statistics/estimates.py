@@ -161,6 +161,20 @@ def share(value: float, name: str) -> float:
     return value
 
 
+def state_lack(lacking: int, size: int, noun: str, lack: str) -> str:
+    """Why a number over all of `size` things is undefined: `lacking` of them have only that much.
+
+    >>> state_lack(1, 3, "task", "no valid trial"), state_lack(2, 2, "stratum", "one rep in an arm")
+    ('1 of 3 tasks has no valid trial', '2 of 2 strata have one rep in an arm')
+    >>> state_lack(1, 1, "task", "one trial")
+    'the only task has one trial'
+    """
+    if size == 1:
+        return f"the only {noun} has {lack}"
+    nouns = "strata" if noun == "stratum" else f"{noun}s"
+    return f"{lacking} of {size} {nouns} {'has' if lacking == 1 else 'have'} {lack}"
+
+
 def one_of(words: Any, value: Word, name: str) -> Word:
     """Raises `ValueError` unless the value is one of the words of the `Literal` type."""
     if value not in get_args(words):

@@ -88,7 +88,8 @@ def _all_of(x: int, n: int, k: int) -> float:
 
 def _warning(k: int, n: Integers) -> str | None:
     if n.size and 2 * k > n.min():
-        return f"k = {k} is more than half of {int(n.min())} trials: few of them decide"
+        trials = "the one trial" if n.min() == 1 else f"{int(n.min())} trials"
+        return f"k = {k} is more than half of {trials}: few of them decide"
     return None
 
 

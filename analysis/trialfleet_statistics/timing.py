@@ -23,7 +23,7 @@ from trialfleet_statistics.continuous.resampling import (
     with_limits,
 )
 from trialfleet_statistics.continuous.samples import DUST, coded, measured, numbered
-from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, known_estimand, share
+from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, known_estimand, share, state_lack
 
 __all__ = ["HitGroup", "described_by_hit", "mean_share", "median_over_tasks", "slope_after_first_edit"]
 
@@ -37,7 +37,7 @@ def by_task(values: Floats, task: Integers) -> list[Floats]:
 
 NEVER = "at least half of the trials of the middle task never did it"
 LIMIT_NEVER = "the limit lies beyond every trial that did it: others never did"
-ONE_REP = "{} of {} tasks have one trial"
+ONE_TRIAL = "one trial"
 
 
 def median_over_tasks(
@@ -79,7 +79,7 @@ def median_over_tasks(
         return replace(named, reason=NEVER)
     named, single = replace(named, estimate=estimate), sum(part.size == 1 for part in parts)
     if single:
-        return replace(named, reason=ONE_REP.format(single, len(parts)))
+        return replace(named, reason=state_lack(single, len(parts), "task", ONE_TRIAL))
     resampled = _resampled(parts, wanted, np.random.default_rng(seed))
     return with_limits(named, resampled, scale=abs(estimate), unbounded=LIMIT_NEVER)
 
@@ -130,7 +130,7 @@ def mean_share(
     estimate, reason = float(means.mean()), too_few_tasks(len(parts), estimand)
     single = sum(one.size == 1 for one in parts)
     if single and estimand == "these_tasks":
-        reason = ONE_REP.format(single, len(parts))
+        reason = state_lack(single, len(parts), "task", ONE_TRIAL)
     if reason:
         return replace(named, estimate=estimate, reason=reason)
     spread = _within(parts) if estimand == "these_tasks" else _between(means)

@@ -64,7 +64,7 @@ def test_from_the_file_to_the_sentence(lab: Lab, file: Path) -> None:
     said = shown(report, str(file), "--out", str(lab.root / "out"))
     told = json.loads((lab.root / "out/report.json").read_text())
     sentence = (
-        "On this 1 task, the pass rate rose with the dose (0, 60, 400): 0.0% (none) → 0.0% (preamble_60) → "
+        "On this one task, the pass rate rose with the dose (0, 60, 400): 0.0% (none) → 0.0% (preamble_60) → "
         "100.0% (preamble_400), "
     )
     assert told["answer"][0].startswith(sentence)

@@ -360,9 +360,13 @@ def _on_others(
 ) -> DeclaredPower:
     if found.sigma_int is None or found.icc.estimate is None:
         return DeclaredPower(LIKE, effect, None, None, 0, UNKNOWN_SPREAD)
+    low, high = found.mean - effect / 2, found.mean + effect / 2
+    if not 0 < low < high < 1:
+        reason = f"a mean rate of {100 * found.mean:.1f}% leaves no room for that effect"
+        return DeclaredPower(LIKE, effect, None, None, 0, reason)
     try:
         power = campaign_power(
-            Population(found.mean - effect / 2, found.mean + effect / 2, found.icc.estimate, found.sigma_int),
+            Population(low, high, found.icc.estimate, found.sigma_int),
             tasks=found.tasks,
             reps=found.whole_reps,
             estimand=LIKE,

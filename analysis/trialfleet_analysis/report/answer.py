@@ -25,6 +25,7 @@ from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.figures import (
     level,
     limits,
+    name_these,
     p_value,
     percent,
     point_limits,
@@ -117,7 +118,7 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
 def _on(result: DeclaredResult) -> str:
     tasks = plural(result.contrast.tasks, "task")
     if result.estimand == "these_tasks":
-        return f"this {tasks}" if result.contrast.tasks == 1 else f"these {tasks}"
+        return name_these(result.contrast.tasks)
     part = result.contrast.tasks_like_these
     if result.declared.estimand == "other_repositories" and result.estimand == result.declared.reach:
         return f"tasks of other repositories, judged by {tasks} of {part.repositories:,}"

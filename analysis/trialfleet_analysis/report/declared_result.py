@@ -141,7 +141,9 @@ def could_tell(contrast: Contrast) -> str | None:
     informative, tasks = contrast.these_tasks.informative, contrast.these_tasks.strata
     if informative == tasks:
         return None
-    return f"{f'only {informative}' if informative else 'none'} of {plural(tasks, 'task')} could distinguish them"
+    if tasks == 1:
+        return "the only task could not distinguish them"
+    return f"{f'only {informative}' if informative else 'none'} of {tasks:,} tasks could distinguish them"
 
 
 def missing_runs(found: RobustnessFinding) -> str:

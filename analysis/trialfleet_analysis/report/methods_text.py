@@ -88,7 +88,11 @@ def _agent(report: Report) -> str:
     for line in report.manifest:
         if line.group.split(" ")[0] == "Agent":
             agents.setdefault(line.group, {})[line.name] = line.value
-    said = [f"{one.get('kind')} {one.get('version')} (model {one.get('model')})" for one in agents.values()]
+    said = [
+        f"{' '.join(one[name] for name in ('kind', 'version') if name in one) or 'the agent'}"
+        + (f" (model {one['model']})" if "model" in one else "")
+        for one in agents.values()
+    ]
     return " and ".join(said) or "the agent"
 
 

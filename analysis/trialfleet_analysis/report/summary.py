@@ -129,10 +129,12 @@ def _information(result: DeclaredResult) -> SummaryEntry:
         told = f"{part.informative:,} of {plural(part.strata, 'task')} informative"
         trials = plural(part.difference.n, "trial")
         return SummaryEntry(told, trials if least is None else f"{trials}; {least}")
-    told = f"{part.moved:,} of {plural(result.contrast.tasks, 'task')} differ"
+    differ = "differs" if 1 in (part.moved, result.contrast.tasks) else "differ"
+    told = f"{part.moved:,} of {plural(result.contrast.tasks, 'task')} {differ}"
     share = part.largest_share  # above 1 where the others sum to the opposite: in its own table
-    largest = "" if share is None or share > 1 else f"largest: {percent(share)} of the sum; "
-    return SummaryEntry(told, f"{largest}{least or 'any p possible'}")
+    largest = None if share is None or share > 1 else f"largest: {percent(share)} of the sum"
+    possible = least or (None if part.test.p_value is None else "any p possible")
+    return SummaryEntry(told, "; ".join(filter(None, (largest, possible))) or None)
 
 
 def _detectable(result: DeclaredResult) -> SummaryEntry | None:

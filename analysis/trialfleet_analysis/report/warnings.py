@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
@@ -57,7 +57,8 @@ def _of_contrast(result: DeclaredResult) -> Iterator[str]:
     on_these = result.contrast.these_tasks
     yield from _conflict(on_these)
     yield from _wide(on_these)
-    yield from _single_task(on_these, result.declared.alpha)
+    if not result.design.allows_for_looks:
+        yield from _single_task(on_these, result.declared.alpha)
     yield from _disagreement(on_these)
     if result.estimand == "tasks_like_these":
         yield from _few_tasks(result.contrast)
@@ -69,7 +70,8 @@ def _interim(report: Report) -> Iterator[str]:
     if progress.interim and (note := design.note_interim(found)):
         yield note
     elif progress.interim:
-        over = f"{progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal"
+        are = "is" if progress.terminal == 1 else "are"
+        over = f"{progress.terminal:,} of {plural(progress.planned, 'trial')} {are} over"
         counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
@@ -92,8 +94,8 @@ def _below(report: Report) -> Iterator[str]:
     rest = f" and {plural(more, 'more cell')}, all in report.json" if more > 0 else ""
     least = "is" if len(found) == 1 else "are"
     yield (
-        f"{plural(len(found), 'cell')} of {len(report.cells):,} {least} below the plan, trials over of trials "
-        f"planned: {emptiest(found)}{rest}."
+        f"{len(found):,} of {plural(len(report.cells), 'cell')} {least} below the plan (trials over, of trials "
+        f"planned): {emptiest(found)}{rest}."
     )
 
 
@@ -106,13 +108,17 @@ def emptiest(below: Sequence[BelowPlan]) -> str:
 
 def _waiting(report: Report) -> str:
     progress = report.progress
+    later = f"; {plural(progress.beyond, 'later trial')} left out" if progress.beyond else ""
     return (
-        f"All numbers are made of the first {plural(progress.complete_blocks, 'complete block')} of "
-        f"{progress.blocks} only; {plural(progress.beyond, 'later trial')} left out: "
+        f"All numbers are made of the {_first(progress.complete_blocks)} of {progress.blocks} only{later}: "
         "early finishers would bias them. "
         f"This look is recorded, and no p-value{report.design.except_when_monitored()} is valid under monitoring: "
         f"looking again and again finds something by chance: {PEEKING}."
     )
+
+
+def _first(blocks: int) -> str:
+    return "first complete block" if blocks == 1 else f"first {blocks:,} complete blocks"
 
 
 def _only_halted(report: Report) -> str:
@@ -173,7 +179,7 @@ def _quarantine(report: Report) -> Iterator[str]:
             "(listed under losses)."
         )
     if not report.verified and not report.not_pulled:
-        yield "Bundles were not verified for this report (--no-verify): only their existence was checked."
+        yield "Bundles were not verified (as with --no-verify): only their existence was checked."
     if not report.journaled:
         yield (
             "The version of trialfleet that ran this campaign keeps no journal: records that were edited to agree "
@@ -212,7 +218,7 @@ def _reach(result: DeclaredResult) -> Iterator[str]:
     if least:
         yield (
             f"No result on {' or '.join(least)} could have reached p ≤ {declared.alpha:g}: given the tasks’ "
-            f"totals the least possible p is {' and '.join(least.values())}, and the power is 0 for every effect."
+            f"totals the least possible p is {_each(least)}, and the power is 0 for every effect."
             f"{_saturated(headline)}"
         )
     if like.moved == 1 and headline.tasks > 1 and not cannot_reject(like.test, declared.alpha):
@@ -220,6 +226,13 @@ def _reach(result: DeclaredResult) -> Iterator[str]:
             f"The conditions’ rates differ on one task alone: for tasks like these t is then 1 or −1 and "
             f"{p_value(like.test.p_value)}, however large that difference is."
         )
+
+
+def _each(of: Mapping[str, str]) -> str:
+    """Values by estimand: the value alone where it is of one."""
+    if len(of) == 1:
+        return next(iter(of.values()))
+    return " and ".join(f"{value} on {name}" for name, value in of.items())
 
 
 def _saturated(contrast: Contrast) -> str:
@@ -239,9 +252,10 @@ def _tasks(report: Report) -> Iterator[str]:
     for one in report.conditions:
         if 0 < one.tasks < len(report.compared):
             gone = plural(len(report.compared) - one.tasks, "task")
+            other = "task" if one.tasks == 1 else plural(one.tasks, "task")
             yield (
                 f"Condition {one.condition} has no valid trial of {gone}: its rate is over the "
-                f"other {one.tasks}, and does not compare with rates over all of them."
+                f"other {other}, and does not compare with rates over all of them."
             )
     for left in report.left_out:
         yield f"Task {left.task} is left out of every condition’s mean: {left.reason}."
@@ -272,8 +286,9 @@ def _cutoff(found: CutoffSplit | None) -> Iterator[str]:
             "and no task tells how it does on code that it has not seen."
         )
     elif found.before:
+        were = "was" if len(found.before) == 1 else "were"
         yield (
-            f"{len(found.before)} of {plural(dated, 'task')} were fixed before the training cut-off "
+            f"{len(found.before)} of {plural(dated, 'task')} {were} fixed before the training cut-off "
             f"{found.cutoff}: the model may have seen these fixes. Rates and effect are given for both groups."
         )
     if dated and found.undated:
@@ -314,15 +329,15 @@ def _wide(found: OnTheseTasks) -> Iterator[str]:
     constant = found.strata - found.informative
     if 2 * constant >= found.strata:
         yield (
-            f"{constant} of {plural(found.strata, 'task')} passed all or nothing under both conditions. The "
-            "interval on these tasks gives each of them the variance of the mean difference: it is "
+            f"{constant} of {plural(found.strata, 'task')} always passed or always failed, under both conditions. "
+            "The interval on these tasks gives each of them the variance of the mean difference: it is "
             f"{found.over_width:.1f} times as wide as the tasks’ own rates would make it, and holds the "
             "difference more often than its level says."
         )
 
 
 def _single_task(found: OnTheseTasks, alpha: float) -> Iterator[str]:
-    if found.largest_size is not None:
+    if found.largest_size is not None and found.largest_size > alpha:
         yield (
             f"With one task the mid-p test rejects in up to {percent(found.largest_size)} of campaigns of this "
             f"size in which nothing is there; it was asked for {percent(alpha)}."

@@ -60,7 +60,8 @@ def _left_out(reported: Reported, found: AnytimeFinding) -> str:
             "what the trial would have shown."
         )
     if found.open_blocks:
-        said.append(f"The last {plural(found.open_blocks, 'block')} will be settled together with later ones.")
+        last = "block" if found.open_blocks == 1 else f"{found.open_blocks:,} blocks"
+        said.append(f"The last {last} will be settled together with later ones.")
     if gone := (*found.left, *found.halted):
         said.append(f"Not bet on any more, since they were halted or lost: {', '.join(gone)}.")
     after = reported.after_decision

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Literal
 
 from trialfleet_ledger.metric_table import Unit
+from trialfleet_ledger.plurals import plural
 
 if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import takes a second
     from trialfleet_statistics.estimates import Estimand, Interval
@@ -13,6 +15,7 @@ if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import 
 NOTHING = "–"
 MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.2)  # of significance, as people declare them
+TIES = 1e-7  # relative, as where tests decide: nearer to a level than this is on it
 DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
 CLAIMS: dict[str, str] = {  # as declared
@@ -63,6 +66,14 @@ def signed(value: float, digits: int) -> str:
     return text[1:] if not float(text.replace(",", "")) else text.replace("-", "−")
 
 
+def name_these(tasks: int) -> str:
+    """
+    >>> name_these(1), name_these(12)
+    ('this one task', 'these 12 tasks')
+    """
+    return "this one task" if tasks == 1 else f"these {plural(tasks, 'task')}"
+
+
 def limits(interval: Interval) -> str:
     """Both limits in per cent; a dash when undefined."""
     if interval.low is None or interval.high is None:
@@ -106,8 +117,8 @@ def p_value(p: float | None, alpha: float = 0.05) -> str:
     ('p = 0.043', 'p < 0.0001', 'p = 0.12', 'p = 1', 'p undefined')
     >>> p_value(0.1004), p_value(0.05), p_value(0.049996)
     ('p = 0.1004', 'p = 0.05', 'p = 0.049996')
-    >>> p_value(0.0301, alpha=0.03)
-    'p = 0.0301'
+    >>> p_value(0.0301, alpha=0.03), p_value(0.025000000000000005)
+    ('p = 0.0301', 'p = 0.025')
     """
     if p is None:
         return "p undefined"
@@ -119,7 +130,7 @@ def p_value(p: float | None, alpha: float = 0.05) -> str:
 def _sides(p: float, alpha: float) -> tuple[int, int]:
     """How many levels p lies above, and how many it reaches."""
     levels = (*LEVELS, alpha)
-    return sum(p > one for one in levels), sum(p >= one for one in levels)
+    return sum(p > one * (1 + TIES) for one in levels), sum(p >= one * (1 - TIES) for one in levels)
 
 
 def bare_p(p: float | None) -> str:
@@ -148,29 +159,34 @@ def quantity(value: float | None, unit: Unit) -> str:
 
     >>> quantity(1234567, "count"), quantity(3.5, "count"), quantity(0.01234, "usd"), quantity(75.25, "s")
     ('1,234,567', '3.5', '$0.0123', '75.2 s')
-    >>> quantity(-3, "s"), quantity(-0.5, "usd")
-    ('−3.00 s', '−$0.5000')
+    >>> quantity(-3, "s"), quantity(-0.5, "usd"), quantity(-0.001, "s")
+    ('−3.00 s', '−$0.5000', '0.00 s')
     """
     if value is None:
         return NOTHING
-    sign, size = ("−" if value < 0 else ""), abs(value)
+    size = abs(value)
+    shown = _unsigned_quantity(size, unit)
+    return f"−{shown}" if value < 0 and re.search("[1-9]", shown) else shown
+
+
+def _unsigned_quantity(size: float, unit: Unit) -> str:
     if unit == "share":
-        return sign + percent(size)
+        return percent(size)
     if unit == "usd":
-        return sign + (f"${size:.4f}" if size < 1 else f"${size:,.2f}")
+        return f"${size:.4f}" if size < 1 else f"${size:,.2f}"
     if unit == "s":
-        return sign + (f"{size:.2f} s" if size < 10 else f"{size:,.1f} s")
-    return sign + (f"{size:,.0f}" if size == int(size) or size >= 1000 else f"{size:,.1f}")
+        return f"{size:.2f} s" if size < 10 else f"{size:,.1f} s"
+    return f"{size:,.0f}" if size == int(size) or size >= 1000 else f"{size:,.1f}"
 
 
 def change(value: float | None, unit: Unit) -> str:
     """A difference of a metric: `quantity` that shows its sign.
 
-    >>> change(2.5, "count"), change(-2.5, "s"), change(0, "count")
-    ('+2.5', '−2.50 s', '0')
+    >>> change(2.5, "count"), change(-2.5, "s"), change(0, "count"), change(0.001, "s")
+    ('+2.5', '−2.50 s', '0', '0.00 s')
     """
     text = quantity(value, unit)
-    return f"+{text}" if value is not None and value > 0 else text
+    return f"+{text}" if value is not None and value > 0 and re.search("[1-9]", text) else text
 
 
 def times(ratio: float | None) -> str:
@@ -184,10 +200,10 @@ def times(ratio: float | None) -> str:
 
 def decimals(value: float | None, digits: int = 2) -> str:
     """
-    >>> decimals(2.4008), decimals(-0.5), decimals(None)
-    ('2.40', '−0.50', '–')
+    >>> decimals(2.4008), decimals(-0.5), decimals(-0.001), decimals(None)
+    ('2.40', '−0.50', '0.00', '–')
     """
-    return NOTHING if value is None else f"{value:,.{digits}f}".replace("-", "−")
+    return NOTHING if value is None else f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def brief(value: float, unit: Unit | Literal["points"]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, times
+from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points, times
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.joint.finding import JointFinding
@@ -37,8 +37,7 @@ def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, .
 
 def _decide(found: JointFinding) -> str:
     within, metric = found.within, found.metric
-    words, tasks = WORDS[metric.metric], plural(len(within.compared.tasks), "task")
-    on = f"this {tasks}" if len(within.compared.tasks) == 1 else f"these {tasks}"
+    words, on = WORDS[metric.metric], name_these(len(within.compared.tasks))
     margin = f"at a pass rate at most {100 * within.margin:g} points below it"
     both = f"{within.treatment} {words.less} than {within.control}, {margin}"
     if found.shown:

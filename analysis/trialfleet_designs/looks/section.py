@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trialfleet_designs.document.figures import NOTHING, bare_p, decimals, percent, signed
 from trialfleet_designs.document.tables import Cell, ReportSection, number, section, table, text
 from trialfleet_designs.looks.finding import LookFinding, LooksFinding
@@ -22,14 +24,13 @@ def looks_section(found: LooksFinding) -> ReportSection:
     planned = plural(len(found.planned), "look")
     at = ", ".join(map(str, found.planned))
     revised = "" if found.revised_from is None else ", spaced again once the reps were re-estimated"
-    levels = ", ".join(decimals(level, 4) for level in found.levels)
     return section(
         "looks",
         "Looks",
         f"{planned} declared before anything ran{revised}, after blocks {at}; "
         f"spending {found.spending.replace('_', ' ')}. "
         "Each tests the declared contrast exactly, on the blocks up to it, and its decision is kept in the store. "
-        f"A look decides when its p is at most {levels}. Looking at other times is recorded, and stopping for "
+        f"{_deciding(found.levels)}. Looking at other times is recorded, and stopping for "
         f"what is seen then is not valid: {PEEKING}.{_reestimated(found)}{_dropping(found)}{_others(found)}",
         table(
             "What each look decided",
@@ -45,6 +46,13 @@ def looks_section(found: LooksFinding) -> ReportSection:
             text("Decision", _decision),
         ),
     )
+
+
+def _deciding(levels: Sequence[float]) -> str:
+    at = ", ".join(decimals(level, 4) for level in levels)
+    if len(levels) == 1:
+        return f"The look decides when its p is at most {at}"
+    return f"Looks decide when their p is at most {at}, in this order"
 
 
 def _chance_of(found: LooksFinding) -> str:

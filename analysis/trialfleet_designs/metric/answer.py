@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, p_value, percent, quantity, times
+from trialfleet_designs.document.figures import level, name_these, p_value, percent, quantity, times
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.metric.finding import MetricFinding
@@ -39,8 +39,7 @@ def metric_answer(found: MetricFinding, caveat: str | None = None) -> tuple[str,
 
 def _decide(found: MetricFinding) -> str:
     a, b, words = found.treatment.condition, found.control.condition, WORDS[found.metric]
-    tasks = plural(len(found.compared.tasks), "task")
-    on = f"this {tasks}" if len(found.compared.tasks) == 1 else f"these {tasks}"
+    on = name_these(len(found.compared.tasks))
     if found.shown:
         return f"On {on}, {a} {words.more if found.direction > 0 else words.less} than {b}"
     so_far = " so far" if found.goes_on else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points
+from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.question.finding import QuestionFinding
@@ -54,10 +54,10 @@ def word_claim(question: Question, treatment: str, control: str, margin: float) 
 
 
 def _name_tasks(found: QuestionFinding) -> str:
-    tasks = plural(len(found.compared.tasks), "task")
+    tasks = len(found.compared.tasks)
     if found.estimand == "tasks_like_these":
-        return f"tasks like these, judged by {tasks}"
-    return f"this {tasks}" if len(found.compared.tasks) == 1 else f"these {tasks}"
+        return f"tasks like these, judged by {plural(tasks, 'task')}"
+    return name_these(tasks)
 
 
 def _size(found: QuestionFinding) -> str:

@@ -67,8 +67,8 @@ def question_section(found: QuestionFinding) -> ReportSection:
         else "a paired t-test on the tasks' differences, at the margin"
     )
     looks = (
-        f" Looks were declared after blocks {', '.join(map(str, found.planned))}: each compares Z with a "
-        "one-sided group-sequential bound. The interval is the repeated one."
+        f" Looks were declared after blocks {', '.join(map(str, found.planned))}: each compares the score Z with "
+        "a one-sided group-sequential bound. The interval is the repeated one."
         if found.planned
         else ""
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import decimals, level, p_value, percent
+from trialfleet_designs.document.figures import decimals, level, name_these, p_value, percent
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.trend.finding import TrendFinding
 from trialfleet_ledger.plurals import plural
@@ -62,7 +62,7 @@ def _without_data(found: TrendFinding) -> tuple[str, ...]:
 
 
 def _decision(found: TrendFinding, outcome: Outcome) -> str:
-    on = f"this {plural(1, 'task')}" if found.tasks == 1 else f"these {plural(found.tasks, 'task')}"
+    on = name_these(found.tasks)
     doses = ", ".join(f"{one.dose:,}" for one in found.doses if one.rate is not None)
     if outcome == "conflict":
         return f"On {on}, the pass rates differ over the doses ({doses}), but no direction can be stated"

@@ -47,10 +47,11 @@ def trend_section(found: TrendFinding) -> ReportSection:
     return section(
         "trend",
         "Trend",
-        "The declared test: does the mean of the tasks' pass rates rise or fall with the dose? W weighs every "
-        "task alike, whatever it lost; its distribution given each task's trials and passes is exact. A task "
-        "without a valid trial at one of the doses is in none of these numbers. The slope, by logistic regression "
-        "with an effect of every task, says how steep. Contrasts of single doses are corrected in their family.",
+        "The declared test: does the mean of the tasks' pass rates rise or fall with the dose? Its statistic, "
+        "W, grows as passes lie at higher doses, and weighs every task alike, whatever it lost; its "
+        "distribution given each task's trials and passes is exact. A task without a valid trial at one of "
+        "the doses is in none of these numbers. The slope, by logistic regression with an effect of every "
+        "task, says how steep. Contrasts of single doses are corrected in their family.",
         table(
             "The test of the trend",
             _facts(found),

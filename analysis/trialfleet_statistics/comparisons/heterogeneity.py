@@ -22,6 +22,7 @@ from trialfleet_statistics.estimates import (
     Test,
     floats,
     share,
+    state_lack,
     strata,
 )
 from trialfleet_statistics.intervals import PooledInterval, pooled_random
@@ -213,7 +214,7 @@ def heterogeneity(
     tail = (1 - share(level, "level")) / 2
     x_a, n_a, x_b, n_b = strata(passes_a, trials_a, passes_b, trials_b)
     few = int(np.sum((n_a < 2) | (n_b < 2)))
-    reason = f"{few} of {n_a.size} tasks have fewer than two trials in an arm" if few else None
+    reason = state_lack(few, n_a.size, "task", "fewer than two trials in an arm") if few else None
     if n_a.size < 2:
         reason = ONE_TASK
     sigma, predicted = (None, _prediction(None, None, None, level, n_a + n_b, reason))

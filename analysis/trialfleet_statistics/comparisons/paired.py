@@ -24,6 +24,7 @@ from trialfleet_statistics.estimates import (
     known_alternative,
     known_estimand,
     share,
+    state_lack,
     strata,
 )
 from trialfleet_statistics.intervals import (
@@ -200,7 +201,7 @@ def linear_contrast(
     used = factors != 0
     x, n, factors = x[:, used], n[:, used], factors[used]
     empty = int(np.sum(n == 0))
-    reason = f"{empty} of {n.size} cells have no valid trial" if empty else None
+    reason = state_lack(empty, n.size, "cell", "no valid trial") if empty else None
     if not n.size:
         reason = "no tasks"
     estimate = low = high = None

@@ -34,9 +34,10 @@ from trialfleet_statistics.continuous.samples import (
     rows_by_stratum,
     tie_groups,
 )
-from trialfleet_statistics.estimates import Estimand, Floats, Integers, floats, known_estimand, one_of
+from trialfleet_statistics.estimates import Estimand, Floats, Integers, floats, known_estimand, one_of, state_lack
 
 Statistic = Literal["mean", "median"]
+ONE_REP = "one rep in an arm"
 
 
 def hierarchical_bootstrap(
@@ -89,7 +90,7 @@ def hierarchical_bootstrap(
     estimate = float(np.mean([of_cell(of.a) - of_cell(of.b) for of in found]))
     single = sum(of.a.size == 1 or of.b.size == 1 for of in found)
     if single and estimand == "these_tasks":
-        return replace(named, estimate=estimate, reason=f"{single} of {len(found)} tasks have one rep in an arm")
+        return replace(named, estimate=estimate, reason=state_lack(single, len(found), "task", ONE_REP))
     resampled = _resampled(found, statistic, estimand, wanted, np.random.default_rng(seed))
     return with_limits(replace(named, estimate=estimate), resampled, scale=float(np.abs(column).max()))
 
@@ -159,7 +160,7 @@ def cliffs_delta(
     estimate = float(np.mean([_delta(of.a[None], of.b[None], of.distinct)[0] for of in coded]))
     single = sum(of.a.size == 1 or of.b.size == 1 for of in found)
     if single:
-        return replace(named, estimate=estimate, reason=f"{single} of {len(found)} strata have one rep in an arm")
+        return replace(named, estimate=estimate, reason=state_lack(single, len(found), "stratum", ONE_REP))
     rng = np.random.default_rng(seed)
     resampled = np.mean([_resampled_delta(of, wanted, rng) for of in coded], axis=0)
     return with_limits(replace(named, estimate=estimate), resampled, scale=1.0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trialfleet_statistics.estimates import Floats, Integers
+from trialfleet_statistics.estimates import Floats, Integers, state_lack
 
 DUST = 1e-12  # relative: what float arithmetic leaves between equal values; measured values lie further apart
 
@@ -95,7 +95,7 @@ def incomplete(strata: tuple[Rows, ...] | tuple[Cells, ...]) -> str | None:
     if not strata:
         return "nothing was measured"
     short = sum(not of.a.size or not of.b.size for of in strata)
-    return f"{short} of {len(strata)} strata have no value in one arm" if short else None
+    return state_lack(short, len(strata), "stratum", "no value in one arm") if short else None
 
 
 def tie_groups(ascending: Floats, tolerance: float) -> Integers:

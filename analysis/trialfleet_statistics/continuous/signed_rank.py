@@ -94,7 +94,9 @@ def hodges_lehmann(differences: ArrayLike, *, level: float = 0.95) -> SignedRank
     below = np.cumsum(_distribution(np.arange(1, d.size + 1), walsh.size // 2))
     k = int(np.searchsorted(below, tail * (1 + TIES), side="right")) - 1
     if k < 0:
-        reason = f"{d.size} differences reach a level of {max(0.0, 1 - 2.0 ** (1 - d.size)):.3g} at most"
+        most = max(0.0, 1 - 2.0 ** (1 - d.size))
+        limits = f"{d.size} differences allow an interval of {100 * most:.4g}% at most"
+        reason = "one difference gives no interval" if d.size == 1 else limits
         return SignedRankInterval(centre, None, None, level, d.size, method, estimand, reason)
     low, high, attained = float(walsh[k]), float(walsh[-1 - k]), float(1 - 2 * below[k])
     return SignedRankInterval(centre, low, high, level, d.size, method, estimand, attained_level=attained)

@@ -191,7 +191,7 @@ def restricted_time_to_pass_difference(
     found = restricted_mean_difference(to_pass, ended == 1, arm, stratum, limit=bound, level=level)
     named = replace(found, method="restricted_time_to_pass_difference")
     cut = int(np.count_nonzero((ended == 0) & (until < bound)))
-    reason = f"{cut} of {until.size} trials were cut off before the limit"
+    reason = f"trials that were cut off before the limit: {cut} of {until.size}"
     return replace(named, estimate=None, low=None, high=None, reason=reason) if cut else named
 
 

@@ -25,6 +25,7 @@ from trialfleet_statistics.estimates import (
     floats,
     four_counts,
     normal_quantile,
+    state_lack,
     strata,
 )
 from trialfleet_statistics.intervals.rates import answered, unmeasured_arm, wilson_limits
@@ -196,7 +197,7 @@ def _weighted(counted: tuple[Integers, Integers, Integers, Integers], weights: W
     if n_a.size == 0:
         reason = "no strata"
     elif empty:
-        reason = f"{empty} of {n_a.size} strata have no valid trial in an arm"
+        reason = state_lack(empty, n_a.size, "stratum", "no valid trial in an arm")
     elif not kept.any():
         reason = f"{NOTHING_MEASURED} in both arms of any stratum"
     total = w.sum() if kept.any() else 1.0

@@ -22,6 +22,7 @@ from trialfleet_statistics.estimates import (
     floats,
     normal_quantile,
     share,
+    state_lack,
 )
 from trialfleet_statistics.intervals.beta_binomial import marginals
 
@@ -64,7 +65,7 @@ def unmeasured_tasks(n: Integers) -> str | None:
     empty = int(np.sum(n == 0))
     if n.size == 0:
         return "no tasks"
-    return f"{empty} of {n.size} tasks have no valid trial" if empty else None
+    return state_lack(empty, n.size, "task", "no valid trial") if empty else None
 
 
 @overload

@@ -71,7 +71,7 @@ _WAIT_WORDS = {
     Wait.NO_MEMORY: "no node has the memory",
     Wait.NO_DISK: "no node has the disk",
     Wait.NO_POD: "no node may have more pods",
-    Wait.UNSCHEDULABLE: "no node takes them",
+    Wait.UNSCHEDULABLE: "no node is suitable",
     Wait.IMAGE_PULL: "image",
     Wait.STARTING: "starting",
 }

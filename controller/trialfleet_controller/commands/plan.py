@@ -185,7 +185,7 @@ def _width(made: Plan, reps: int) -> str:
     from trialfleet_controller.dispatch.attempt_width import width_bound
 
     bound = width_bound(made, reps=reps, machine=MachineSize.here() if made.kubernetes is None else None)
-    return f"{bound.attempts} attempt{'' if bound.attempts == 1 else 's'}: {bound.reason}"
+    return f"{plural(bound.attempts, 'attempt')}: {bound.reason}"
 
 
 def _declared(made: Plan) -> Iterator[str]:

@@ -14,6 +14,7 @@ from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollInterv
 from trialfleet_controller.dispatch.trial_driver import TrialDriver
 from trialfleet_controller.dispatch.trial_table import OpenTrial, TrialState, TrialTable
 from trialfleet_ledger.fold import Conclude, Intend, Step
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.retries import INTERRUPTIONS
 from trialfleet_ledger.stage_reached import Stage, stage
 
@@ -179,7 +180,7 @@ def _stopped_work(opened: OpenTrial, step: Step) -> StoppedWork:
 
 
 def _trials(number: int) -> str:
-    return f"{number} running trial{'' if number == 1 else 's'}"
+    return plural(number, "running trial")
 
 
 def _time(seconds: float) -> str:

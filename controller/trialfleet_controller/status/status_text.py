@@ -86,10 +86,10 @@ def _of_declared(status: CampaignStatus) -> list[str]:
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken{revised}"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
-    bounds = ", ".join(f"{block}: {level:.4f}" for block, level in status.look_bounds.items())
+    bounds = ", ".join(f"{level:.4f} after block {block}" for block, level in status.look_bounds.items())
     return [
         taken,
-        f"after block, a look decides when its p is at most: {bounds}",
+        f"a look decides when its p is at most {bounds}",
         f"stopping for what is seen in between is not valid: {PEEKING}",
     ]
 
@@ -109,7 +109,7 @@ def _of_halving(status: CampaignStatus) -> str:
 
 
 def _of_blocks(status: CampaignStatus) -> str:
-    blocks = f"{status.looks_taken} block{'' if status.looks_taken == 1 else 's'}"
+    blocks = plural(status.looks_taken, "block")
     if status.decided is not None:
         return f"decided after {blocks}: {status.decided}"
     return f"{blocks} looked at, none has decided; the declared contrast may be looked at, and grow, at any time"

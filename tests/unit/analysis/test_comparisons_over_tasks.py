@@ -117,7 +117,7 @@ def test_heterogeneity_spelled_out() -> None:
 def test_heterogeneity_undefined() -> None:
     single = heterogeneity([1, 3, 2], [1, 5, 5], [0, 1, 4], [5, 5, 5])
     assert (single.sigma_int, single.prediction.low) == (None, None)
-    assert single.reason == "1 of 3 tasks have fewer than two trials in an arm"
+    assert single.reason == "1 of 3 tasks has fewer than two trials in an arm"
     assert single.prediction.reason == single.reason
     assert heterogeneity(3, 5, 1, 5).sigma_int is None
     missing = heterogeneity([0, 3], [0, 5], [1, 1], [5, 5])
@@ -202,7 +202,7 @@ def test_contrasts_refused_or_undefined() -> None:
     assert unused.estimate == pytest.approx(-0.3)
     assert unused.n == 20
     missing = linear_contrast([[3, 2, 0], [1, 5, 2]], gap, [1, 0, -1], estimand="these_tasks")
-    assert (missing.estimate, missing.low, missing.reason) == (None, None, "1 of 4 cells have no valid trial")
+    assert (missing.estimate, missing.low, missing.reason) == (None, None, "1 of 4 cells has no valid trial")
     single = linear_contrast([[3, 2]], [[5, 5]], [1, -1], estimand="tasks_like_these")
     assert (single.estimate, single.low) == (pytest.approx(0.2), None)
     assert single.reason

@@ -192,11 +192,11 @@ def test_undefined() -> None:
         cost_per_pass([1, 2, 3, 4, 5], [1] * 5, arm, task, estimand="these_tasks", seed=1),
     ):
         assert (found.estimate, found.low, found.high) == (None, None, None)
-        assert found.reason == "1 of 2 strata have no value in one arm"
+        assert found.reason == "1 of 2 strata has no value in one arm"
     nothing = hierarchical_bootstrap([], [], [], estimand="these_tasks", seed=1)
     assert (nothing.estimate, nothing.reason, nothing.n) == (None, "nothing was measured", 0)
     lonely = hierarchical_bootstrap([1, 2, 3], [1, 1, 0], ["x"] * 3, estimand="these_tasks", seed=1)
-    assert (lonely.estimate, lonely.low, lonely.reason) == (-1.5, None, "1 of 1 tasks have one rep in an arm")
+    assert (lonely.estimate, lonely.low, lonely.reason) == (-1.5, None, "the only task has one rep in an arm")
     same = hierarchical_bootstrap(
         [0.1] * 12, [1, 0] * 6, [0, 0, 1, 1, 2, 2] * 2, estimand="tasks_like_these", seed=1
     )
@@ -236,4 +236,4 @@ def test_cliffs_delta_without_overlap_has_no_limits() -> None:
     found = cliffs_delta([5, 6, 7, 1, 2, 3], [1, 1, 1, 0, 0, 0], seed=1)
     assert (found.estimate, found.low, found.high, found.estimand) == (1, None, None, None)
     assert found.reason == "every resample gives the same value: the spread is unknown, not 0"
-    assert cliffs_delta([1, 2], [1, 0], seed=1).reason == "1 of 1 strata have one rep in an arm"
+    assert cliffs_delta([1, 2], [1, 0], seed=1).reason == "the only stratum has one rep in an arm"

@@ -113,7 +113,7 @@ def test_interval_excludes_zero_exactly_when_the_test_rejects(differences: list[
 def test_few_tasks_have_no_limits() -> None:
     found = hodges_lehmann([1, 2, 3, 4, 5])
     assert (found.estimate, found.low, found.high, found.attained_level) == (3, None, None, None)
-    assert found.reason == "5 differences reach a level of 0.938 at most"
+    assert found.reason == "5 differences allow an interval of 93.75% at most"
     assert hodges_lehmann([1, 2, 3, 4, 5], level=0.9375).rounded(1) == (1.0, 5.0)  # the level itself is reached
     assert hodges_lehmann([2.0], level=0.5).estimate == 2
 

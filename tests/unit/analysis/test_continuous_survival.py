@@ -83,7 +83,7 @@ def test_restricted_mean_undefined() -> None:
     early = restricted_mean_difference([5, 10, 9, 30], [0, 1, 1, 0], arm, task, limit=30)
     assert early.estimate == 10 - 19.5  # everything ended: the curve is 0 from there on
     alone = restricted_mean_difference([5, 10], [1, 1], [1, 1], [0, 0], limit=30)
-    assert alone.reason == "1 of 1 strata have no value in one arm"
+    assert alone.reason == "the only stratum has no value in one arm"
     still = restricted_mean_difference([30] * 4, [0] * 4, arm, task, limit=30)
     assert (still.estimate, still.low, still.reason) == (
         0,
@@ -175,4 +175,4 @@ def test_time_to_pass_counts_failures_as_the_whole_limit() -> None:
     ]
     assert found.estimate == pytest.approx(above[0] - above[1], abs=0.01)
     cut = restricted_time_to_pass_difference(time, [1, 1, 0, 0, 1, 2, 2, 0], arm, task, limit=30)
-    assert (cut.estimate, cut.low, cut.reason) == (None, None, "1 of 8 trials were cut off before the limit")
+    assert (cut.estimate, cut.low, cut.reason) == (None, None, "trials that were cut off before the limit: 1 of 8")

@@ -186,7 +186,7 @@ def test_rates_are_averaged_not_counts() -> None:
 
 @pytest.mark.parametrize(
     ("passes", "trials", "reason"),
-    [([], [], "no tasks"), ([1, 0], [5, 0], "1 of 2 tasks have no valid trial"), (0, 0, "1 of 1 tasks")],
+    [([], [], "no tasks"), ([1, 0], [5, 0], "1 of 2 tasks has no valid trial"), (0, 0, "the only task has")],
 )
 def test_a_missing_task_has_no_mean(passes: list[int], trials: list[int], reason: str) -> None:
     interval = effective_sample_wilson(passes, trials)

@@ -86,7 +86,7 @@ def test_an_interim_report_names_the_cells_below_the_plan(tmp_path: Path) -> Non
         ("alpha", "none", 3, 5)
     ]
     [caution] = [caution for caution in report.cautions if "below the plan" in caution]
-    assert "1 cell of 4 is below the plan" in caution
+    assert "1 of 4 cells is below the plan" in caution
     assert caution.endswith("alpha × none (3 of 5).")
 
 
@@ -110,7 +110,7 @@ def test_of_many_cells_below_the_plan_the_emptiest_are_named(tmp_path: Path) -> 
     assert len(report.below_plan) == 10
     [caution] = [caution for caution in report.cautions if "below the plan" in caution]
     assert (
-        "10 cells of 10 are below the plan, trials over of trials planned: delta × intent_layer (0 of 5),"
+        "10 of 10 cells are below the plan (trials over, of trials planned): delta × intent_layer (0 of 5),"
         in caution
     )
     assert caution.endswith("and 2 more cells, all in report.json.")
@@ -145,7 +145,7 @@ def test_a_p_of_alpha_decides_alike_everywhere(tmp_path: Path) -> None:
     assert report.headline.these_tasks.test.p_value == pytest.approx(0.05, rel=1e-12)
     assert report.headline.these_tasks.agrees
     assert all(scenario.rejects for scenario in report.analysis.robustness[0].scenarios)
-    assert "On this 1 task, intent_layer passed more often than none" in report.answer[0]
+    assert "On this one task, intent_layer passed more often than none" in report.answer[0]
 
 
 def test_a_halted_task_holds_nobody_up(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_the_table_has_estimand_test_interval_information_and_assumptions(tmp_pa
     assert of["95% interval"] == ("Miettinen–Nurminen score, stratified", "t with 3 degrees of freedom")
     assert shown["Test"] == ("p = 0.083", "p = 0.39")
     assert of["Test"] == ("exact, conditional, mid-p; alpha 0.05", "paired t on task differences; 0.39 after Holm")
-    assert shown["Information"] == ("1 of 4 tasks informative", "1 of 4 tasks differ")
+    assert shown["Information"] == ("1 of 4 tasks informative", "1 of 4 tasks differs")
     assert of["Information"] == (
         "40 trials; least possible p 0.083",
         "largest: 100.0% of the sum; least possible p 0.39",

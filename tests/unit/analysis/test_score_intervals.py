@@ -236,7 +236,7 @@ def test_an_empty_arm_in_a_stratum() -> None:
     cells = [4, 0], [5, 0], [2, 3], [5, 5]
     found = stratified_miettinen_nurminen(*cells)
     assert (found.estimate, found.low, found.high) == (None, None, None)
-    assert found.reason == "1 of 2 strata have no valid trial in an arm"
+    assert found.reason == "1 of 2 strata has no valid trial in an arm"
     assert math.isnan(stratified_score_z(*cells, 0.0))
     without = limits(stratified_miettinen_nurminen([4], [5], [2], [5]))
     assert limits(stratified_miettinen_nurminen(*cells, weights="mh")) == pytest.approx(without)

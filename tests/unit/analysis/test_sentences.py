@@ -1,63 +1,55 @@
-"""No sentence that its own data contradict, in random campaigns. `python -m tests.bench sentences` draws more."""
+"""No sentence that its own data contradict, in random campaigns, and none that nobody has read.
+
+`python -m tests.bench sentences` draws more.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from pathlib import Path
 
 import pytest
 
+from tests.support import printed_samples as samples
 from tests.support.random_campaigns import draw_campaign
 from tests.support.sentence_checks import contradictions
-from trialfleet_analysis import rates
-from trialfleet_analysis.analysis_plan import analyse
-from trialfleet_analysis.analysis_plan.measures import MeasureContrast
-from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
-from trialfleet_designs.comparison.columns import CellCounts, Scheme
-from trialfleet_designs.comparison.correction import Corrected
-from trialfleet_designs.metric import effort
-from trialfleet_statistics.intervals import PooledInterval, pooled_random
+from tests.support.sentence_list import ADVICE, LIST, read_list, unread, write_list
+from tests.support.sentence_shapes import find_faults
 
-EACH = 45
+PARTS = 10
 
 
-@cache
-def _one_model() -> PooledInterval:
-    return pooled_random([3, 5], [9, 9])
-
-
-def _no_power(_: object, fixed: Scheme, counts: CellCounts) -> PowerSummary:
-    return power_summary(None, fixed, counts)
-
-
-def _no_metrics(*_: object) -> Corrected[MeasureContrast]:
-    return Corrected[MeasureContrast]((), ())
-
-
-def _nothing(*_: object) -> tuple[()]:
-    return ()
-
-
-@pytest.fixture(autouse=True)
-def _without_what_no_sentence_is_checked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models of other tasks, power and metrics take most of the time. The benchmark makes them all."""
-
-    def one_model(*_: object) -> PooledInterval:
-        return _one_model()
-
-    monkeypatch.setattr(rates, "pooled_random", one_model)
-    monkeypatch.setattr(analyse, "power_summary", _no_power)
-    monkeypatch.setattr(analyse, "measured", _no_metrics)
-    monkeypatch.setattr(analyse, "cost_ratios", _nothing)
-    monkeypatch.setattr(analyse, "drift_checks", _nothing)
-    for paths in ("AT_LOOKS", "AT_A_FIXED_END", "UNDER_LOSS"):
-        monkeypatch.setattr(effort, paths, 1_000)
-
-
-@pytest.mark.parametrize("part", range(10))
-def test_no_sentence_contradicts_its_own_data(part: int) -> None:
-    found = [
-        (seed, one)
-        for seed in range(part * EACH, (part + 1) * EACH)
-        for one in contradictions(draw_campaign(seed, largest=3))
-    ]
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_sentence_contradicts_its_own_data(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    samples.leave_out_what_takes_long(monkeypatch)
+    found, printed = list[tuple[int, str]](), list[tuple[str, str]]()
+    for seed in samples.DRAWN[part::PARTS]:
+        drawn = draw_campaign(seed, largest=3)
+        found += [(seed, one) for one in contradictions(drawn)]
+        if seed in samples.READ:
+            printed += samples.of_file(drawn.report)
     assert found == []
+    assert unread(printed) == [], ADVICE
+
+
+def test_every_sentence_with_models_power_and_metrics_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples.simulate_less(monkeypatch)
+    whole = (samples.of_file(draw_campaign(seed, largest=3).report) for seed in samples.WHOLE)
+    assert unread(one for printed in whole for one in printed) == [], ADVICE
+
+
+def test_every_sentence_of_the_other_surfaces_is_read(tmp_path: Path) -> None:
+    assert unread(samples.every_sample(tmp_path)) == [], ADVICE
+
+
+def test_the_list_is_as_it_is_written_and_without_faults() -> None:
+    text = LIST.read_text(encoding="utf-8")
+    listed = read_list(text)
+    assert write_list(listed.values(), listed) == text
+    assert [one for _, one in listed.values() if find_faults(one)] == []
+
+
+def test_a_sentence_that_nobody_has_read_is_named() -> None:
+    [said] = unread([("status", "the moon is made of 3 cheeses"), ("status", "the moon is made of 4 cheeses")])
+    assert said == "status: the moon is made of 3 cheeses (not listed)"
+    [said] = unread([("status", "a difference of −0.0 points in 1 trials")])
+    assert said.endswith("(zero has no sign, one thing in the plural)")

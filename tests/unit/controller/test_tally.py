@@ -52,7 +52,7 @@ def test_time_left_counts_only_what_this_controller_did() -> None:
 def test_what_is_pending_is_told_with_its_reason_and_not_as_running() -> None:
     counts = ConditionCounts(planned=6, running=5).with_pending(4)
     tally = CampaignTally({"none": counts}, pending={Wait.QUEUED: 3, Wait.UNSCHEDULABLE: 1})
-    words = "1 running, 4 pending (3 in a queue, 1 because no node takes them)"
+    words = "1 running, 4 pending (3 in a queue, 1 because no node is suitable)"
     assert line(tally, 10) == f"0/6 trials, {words}, 0 attempts lost, no rate yet, – left"
 
 

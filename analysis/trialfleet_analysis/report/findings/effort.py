@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -123,7 +124,12 @@ def _sampled_limits(one: MeasureContrast) -> Value:
     """With the Monte Carlo error of the limits."""
     unit, found = BY_NAME[one.measure].unit, one.mean_difference
     limits, error = change_limits(found, unit), found.monte_carlo_se
-    return limits if error is None else Value(limits.text, f"limits ± {quantity(max(error), unit)}")
+    return limits if error is None else Value(limits.text, _simulation_error(quantity(max(error), unit)))
+
+
+def _simulation_error(shown: str) -> str | None:
+    """None: it is rounded to nothing."""
+    return f"limits ± {shown}" if re.search("[1-9]", shown) else None
 
 
 def change_limits(found: Interval, unit: Unit) -> Value:
@@ -174,7 +180,7 @@ def _ratios(found: Sequence[CostRatio]) -> ReportTable:
 def _ratio_limits(found: BootstrapInterval) -> Value:
     if found.low is None or found.high is None:
         return Value(NOTHING, found.reason)
-    error = None if found.monte_carlo_se is None else f"limits ± {decimals(max(found.monte_carlo_se))}"
+    error = None if found.monte_carlo_se is None else _simulation_error(decimals(max(found.monte_carlo_se)))
     return Value(f"{times(found.low)} to {times(found.high)}", error)
 
 

@@ -298,12 +298,13 @@ def _goal(found: PowerSummary) -> str:
 def _based_on(found: PowerSummary) -> str:
     if found.mean is None:
         return "Nothing is known yet of rates and their spread."
-    icc = decimals(found.icc.estimate) if found.icc.estimate is not None else f"unknown ({found.icc.reason})"
-    sigma = "unknown" if found.sigma_int is None else f"{100 * found.sigma_int:.1f} points"
+    icc, sigma = found.icc, found.sigma_int
+    like = f"an ICC of {decimals(icc.estimate)}" if icc.estimate is not None else f"an unknown ICC ({icc.reason})"
+    spread = "an unknown SD of" if sigma is None else f"an SD of {100 * sigma:.1f} points of"
     return (
         "For these tasks it is simulated from each task's own rate, both arms together. For tasks like these it "
-        f"rests on a mean rate of {percent(found.mean)}, an ICC of {icc} between tasks, and an SD of the effect "
-        f"between tasks of {sigma}."
+        f"rests on a mean rate of {percent(found.mean)}, {like} between tasks, and {spread} the effect between "
+        "tasks."
     )
 
 
@@ -338,7 +339,9 @@ def _larger(found: Sequence[More]) -> ReportTable:
 
 def _equal(found: PowerSummary) -> ReportTable:
     balance = "No spread of effects between tasks was seen beyond chance."
-    if found.balance_reps is not None:
+    if found.sigma_int is None:
+        balance = "How far effects differ between tasks is not known."
+    elif found.balance_reps is not None:
         balance = (
             f"Noise within tasks equals the spread of effects between them at {found.balance_reps:.1f} reps; more "
             "reps than that add little."
