@@ -50,11 +50,12 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     /usr/bin/python3 requirements/omit.py requirements/runner.omitted.tsv /opt/trialfleet/lib/python3*/site-packages; \
     $COMPILE /opt/trialfleet/lib
 # The other packages stay out: the image's id, which campaigns pin, changes with the runner alone.
-COPY pyproject.toml ./
+COPY Dockerfile pyproject.toml ./
 COPY runner_image runner_image
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
+    rm -r /opt/trialfleet/lib/python3*/site-packages/trialfleet_share; \
     $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*; \
     rm /opt/trialfleet/.lock; \
     ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_sandbox/supervise.py /opt/trialfleet/supervise.py
@@ -114,7 +115,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps --require-hashes -r requirements/controller.txt; \
     /usr/bin/python3 requirements/omit.py requirements/controller.omitted.tsv /opt/trialfleet/lib/python3*/site-packages; \
     $COMPILE /opt/trialfleet/lib
-COPY pyproject.toml ./
+COPY Dockerfile pyproject.toml ./
 COPY runner_image runner_image
 COPY tasks/trialfleet_tasks tasks/trialfleet_tasks
 COPY controller controller
@@ -123,6 +124,7 @@ COPY analysis/trialfleet_designs analysis/trialfleet_designs
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
+    rm -r /opt/trialfleet/lib/python3*/site-packages/trialfleet_share; \
     $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*
 
 # Nothing of it is in the image but the proof: what the controller runs works without what omit.py removed.

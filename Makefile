@@ -11,7 +11,7 @@ TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.PHONY: help demo test test-unit affected explore faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
+.PHONY: help demo test test-unit affected explore faults check bench chaos docs gallery schema cli-reference lock report clean wheel image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -83,16 +83,19 @@ lock: OMITTED = $(addprefix --no-emit-package ,$(shell $(BIN)/python requirement
 # Of what Harbor requires, what its converters import; some indexes lack a certifi as new as it asks for.
 lock: HARBOR_IMPORTS := pydantic toml pyyaml rich shortuuid python-dotenv packaging litellm jinja2 httpx platformdirs requests
 lock: $(DEV_STAMP) ## resolve requirements/ again
-	$(LOCK) pyproject.toml --extra all --extra build -o requirements/run.txt
-	$(LOCK) pyproject.toml --extra all --extra metrics --extra build --extra dev $(PIN) -o requirements/dev.txt
-	$(LOCK) pyproject.toml $(PIN) $(call OMITTED,runner) -o requirements/runner.txt
-	$(LOCK) pyproject.toml --extra metrics $(PIN) -c requirements/dev.txt $(call OMITTED,controller) \
+	$(LOCK) pyproject.toml --extra build -o requirements/run.txt
+	$(LOCK) pyproject.toml --extra metrics --extra build --extra dev $(PIN) -o requirements/dev.txt
+	$(LOCK) --group pod $(PIN) $(call OMITTED,runner) -o requirements/runner.txt
+	$(LOCK) --group controller $(PIN) -c requirements/dev.txt $(call OMITTED,controller) \
 	  -o requirements/controller.txt
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
 	  $(LOCK) - $(PIN) -o requirements/build.txt
 	echo harbor | $(LOCK:3.11=3.12) --no-deps - -o requirements/harbor.txt
 	echo $(HARBOR_IMPORTS) | tr ' ' '\n' | $(LOCK:3.11=3.12) - >>requirements/harbor.txt
 	awk '/^[^ ]/ {wanted = /^uv==/} wanted' requirements/run.txt >requirements/uv.txt
+
+wheel: $(RUN_STAMP) ## build/wheel/: the package that is installed without a checkout
+	@rm -rf build/wheel && $(BIN)/hatchling build -t wheel -d build/wheel
 
 image: $(RUN_STAMP) ## build the demo's image with docker, podman or buildah: TAG=… FOR="campaign.yaml …" AGENTS=…
 	@$(BIN)/trialfleet image build --tag $(TAG) --agents "$(AGENTS)" $(addprefix --for ,$(FOR))

@@ -16,6 +16,7 @@ from trialfleet_agents.pinned import pinned
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_ledger.campaign_spec import LimitSpec
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.operator_errors import REINSTALL
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.treatments import distinct
@@ -39,9 +40,8 @@ def machine_checks() -> Iterator[DoctorCheck]:
     """Checks of this machine that do not depend on a campaign."""
     yield _python()
     yield _program("git", "git", "apt-get install git")
-    yield _package("ray", "pip install 'trialfleet[controller]'")
-    yield _package("uv", "pip install 'trialfleet[controller]'")
-    yield _package("scipy", "pip install 'trialfleet[analysis]'; reports need it", needed=False)
+    for name in ("ray", "uv", "scipy"):
+        yield _package(name)
     yield _languages()
     yield from _isolation()
     yield _lookups()
@@ -105,11 +105,11 @@ def _program(name: str, program: str, fix: str) -> DoctorCheck:
     return DoctorCheck(name, "ok", path) if path else DoctorCheck(name, "missing", "not on PATH", fix)
 
 
-def _package(name: str, fix: str, *, needed: bool = True) -> DoctorCheck:
+def _package(name: str) -> DoctorCheck:
     try:
         return DoctorCheck(name, "ok", metadata.version(name))
     except metadata.PackageNotFoundError:
-        return DoctorCheck(name, "missing" if needed else "warning", "not installed", fix)
+        return DoctorCheck(name, "missing", "not installed", REINSTALL)
 
 
 def _languages() -> DoctorCheck:

@@ -132,5 +132,5 @@ def uv_program() -> str:
     adjacent = Path(sys.executable).parent / "uv"
     found = str(adjacent) if adjacent.exists() else shutil.which("uv")
     if found is None:
-        raise OperatorError("uv is not installed", hint="pip install uv, or pip install 'trialfleet[controller]'")
+        raise OperatorError("uv is not installed", hint="pip install uv")
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import traceback
 from importlib import metadata
 
 from trialfleet_ledger.errors import OperatorError, ProgramError
@@ -14,15 +13,8 @@ from trialfleet_ledger.store.protocol import START_STORE, StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.store.ways_out import FREE_SPACE, way_out
 
-# Package of ours -> the extra that its requirements are in.
-_EXTRAS = {
-    "trialfleet_analysis": "analysis",
-    "trialfleet_controller": "controller",
-    "trialfleet_targets": "targets",
-    "trialfleet_tasks": "controller",
-}
-_PREFERRED = ("controller", "analysis", "targets", "bedrock", "bulk", "metrics")  # where several bring a package
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")
+REINSTALL = "install trialfleet again, with its dependencies (a pod's image has only those of a pod)"
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MEMORY = "end other programs, or raise the limit (`ulimit -v`, or that of the container)"
 _LOADS = "install the package again; where memory is short, raise its limit (`ulimit -v`)"
 _RESTORE = "restore it in the store; an object that is removed there is written again by `trialfleet run`"
@@ -40,7 +32,7 @@ def operator_error(error: Exception) -> OperatorError | None:
                 hint=error.hint or START_STORE,
             )
         case ModuleNotFoundError():
-            return missing_extra(error)
+            return missing_package(error)
         case ImportError():
             return _unloadable(error)
         case MemoryError():
@@ -55,21 +47,17 @@ def operator_error(error: Exception) -> OperatorError | None:
             return None
 
 
-def missing_extra(error: ModuleNotFoundError) -> OperatorError | None:
-    """None where no extra of ours brings the module."""
-    wanted = (error.name or "").partition(".")[0].replace("_", "-")
-    bringing = {extra for name, extra in _optional() if name == wanted or wanted.startswith(f"{name}-")}
-    extras = [extra for extra in _PREFERRED if extra in bringing]
-    if not extras:
+def missing_package(error: ModuleNotFoundError) -> OperatorError | None:
+    """None for a module that no requirement of ours brings."""
+    wanted = _normalise((error.name or "").partition(".")[0])
+    required = (found[0] for found in map(_NAME.match, metadata.requires("trialfleet") or ()) if found is not None)
+    if not any(wanted == name or wanted.startswith(f"{name}-") for name in map(_normalise, required)):
         return None
-    frames = traceback.extract_tb(error.__traceback__)
-    files = [frame.filename for frame in reversed(frames)]
-    ours = (extra for file in files for package, extra in _EXTRAS.items() if f"/{package}/" in file)
-    extra = next((one for one in ours if one in extras), extras[0])
-    return OperatorError(
-        f"this command needs the Python package {wanted}, which is not installed",
-        hint=f"pip install 'trialfleet[{extra}]'",
-    )
+    return OperatorError(f"this command needs the Python package {wanted}, which is not installed", hint=REINSTALL)
+
+
+def _normalise(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def _unloadable(error: ImportError) -> OperatorError | None:
@@ -77,12 +65,6 @@ def _unloadable(error: ImportError) -> OperatorError | None:
     if not (error.path or "").endswith(".so"):
         return None
     return OperatorError(f"cannot be loaded: {error}", where=error.path, hint=_LOADS)
-
-
-def _optional() -> list[tuple[str, str]]:
-    """(distribution, extra) of this installation's own requirements."""
-    matches = map(_REQUIREMENT.match, metadata.requires("trialfleet") or ())
-    return [(found[1].lower().replace("_", "-"), found[2]) for found in matches if found is not None]
 
 
 def _of_file_system(error: OSError) -> OperatorError | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 import click
@@ -19,34 +20,48 @@ from trialfleet_runner.interrupts import Interrupts
 GROUP = "trialfleet.commands"
 
 # Shown by --help without importing the command. A command that is not listed here is imported for its help.
-SUMMARIES = {
-    "init": "Look at a repository and write a campaign about its own context files.",
-    "validate": "Prove that tasks are valid: their tests fail before the fix and pass after it.",
-    "tasks": "Make tasks of a repository's own history.",
-    "plan": "Show what a campaign would run, or freeze it.",
-    "run": "Run a campaign to its end and write the report.",
-    "compare": "Write a campaign that compares the context files of two revisions.",
-    "submit": "Start a Job in the cluster that drives a campaign.",
-    "status": "Count measured, running, pending and lost trials.",
-    "show": "Show one trial: prompt, patch, tests, trajectory, attempts.",
-    "logs": "Print an attempt's output, also while it runs.",
-    "cancel": "Stop starting trials; with --now also stop running attempts.",
-    "resume": "Continue a campaign: run what is missing or lost, never a failure again.",
-    "pull": "Copy a campaign's results to a folder.",
-    "gc": "Remove leftovers, caches, contexts and old results.",
-    "prepull": "Pull a campaign's image on the cluster's nodes.",
-    "image": "Build the image that pods run, with the tasks' environments in it.",
-    "context": "Build the context files of tasks, with an agent or from the code.",
-    "targets": "Predict which files a request is about, without a model.",
-    "power": "Plan a campaign: detectable effects, required reps, reps against tasks.",
-    "report": "Write report.html, report.md and report.json.",
-    "view": "Look at a campaign in the browser.",
-    "combine": "Combine several campaigns of one contrast.",
-    "side-by-side": "Show two campaigns' rates over the tasks that both have, without a test.",
-    "tables": "Write trials and attempts as tables that DuckDB, pandas and Polars read.",
-    "agents": "Say what each agent can be given, and measure it.",
-    "doctor": "Check what campaigns need, and print how to fix what is missing.",
+GROUPS = {
+    "Start": {
+        "demo": "Run two small campaigns here, in three minutes, without a key.",
+        "init": "Write a campaign about a repository's own context files.",
+        "compare": "Write a campaign that compares the contexts of two revisions.",
+        "tasks": "Make tasks of a repository's own history.",
+        "validate": "Prove that tests fail before a task's fix and pass after it.",
+        "context": "Build context files of tasks, with an agent or from the code.",
+        "targets": "Predict which files a request is about, without a model.",
+        "examples": "Copy examples that come with trialfleet.",
+        "agents": "Say what each agent can be given, and measure it.",
+        "doctor": "Check what campaigns need, and how to fix what is missing.",
+    },
+    "Plan and run": {
+        "power": "Say which effects a campaign detects, and which reps it needs.",
+        "plan": "Show what a campaign would run, or freeze it.",
+        "run": "Run a campaign to its end and write the report.",
+        "resume": "Run what is missing or lost, never a failure again.",
+        "cancel": "Stop starting trials; with --now also stop running attempts.",
+        "gc": "Remove leftovers, caches, contexts and old results.",
+    },
+    "Look": {
+        "status": "Count measured, running, pending and lost trials.",
+        "view": "Look at a campaign in the browser.",
+        "show": "Show a trial: prompt, patch, tests, trajectory, attempts.",
+        "logs": "Print an attempt's output, also while it runs.",
+        "report": "Write report.html, report.md and report.json.",
+        "combine": "Combine several campaigns of one contrast.",
+        "side-by-side": "Show two campaigns over the tasks that both have.",
+        "tables": "Write trials and attempts as tables, for DuckDB or pandas.",
+        "pull": "Copy a campaign's results to a folder.",
+    },
+    "Cluster": {
+        "image": "Build the image of pods, with the tasks' environments in it.",
+        "kind": "Make a cluster here, with a store and the image in it.",
+        "k8s": "Write the manifests of a cluster.",
+        "submit": "Start a Job in the cluster that drives a campaign.",
+        "prepull": "Pull a campaign's image on the cluster's nodes.",
+    },
 }
+SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+OTHERS = "Of other packages"
 
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
@@ -86,11 +101,23 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return load_command(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if not (near := get_close_matches(args[0], self.list_commands(ctx), n=2)):
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {' or '.join(near)}?", ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, SUMMARIES.get(name) or self._own_help(ctx, name)) for name in self.list_commands(ctx)]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+        here = self.list_commands(ctx)
+        rest = {name: self._own_help(ctx, name) for name in here if name not in SUMMARIES}
+        for title, group in {**GROUPS, OTHERS: rest}.items():
+            if rows := [(name, summary) for name, summary in group.items() if name in here]:
+                with formatter.section(click.style(title, bold=True) if sys.stdout.isatty() else title):
+                    formatter.write_dl(rows)
 
     def _own_help(self, ctx: click.Context, name: str) -> str:
         command = self.get_command(ctx, name)

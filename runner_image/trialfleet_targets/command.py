@@ -154,7 +154,7 @@ def _operator_errors() -> Generator[None]:
     """Turn errors that the operator can fix into exit code 2 with a hint."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise TargetsCommandError(
-            "targets: the parser packages are not installed\n  way out: pip install 'trialfleet[targets]'"
+            "targets: its parsers are not installed\n  way out: install trialfleet again, with its dependencies"
         )
     try:
         yield

@@ -138,9 +138,9 @@ def _written(made: dict[str, Any], path: Path, folder: Path) -> Path:
 
 
 def _power(path: Path) -> None:
-    """Print what the campaign can detect, where the analysis is installed."""
+    """Print what the campaign can detect."""
     command = load_command("power")
     if command is not None:
         command.main([str(path)], prog_name="power", standalone_mode=False)
         return
-    click.echo(f"no power: install trialfleet[analysis], then `trialfleet power {path}`", err=True)
+    click.echo(f"no power here: this installation has no analysis; elsewhere, `trialfleet power {path}`", err=True)

@@ -66,7 +66,7 @@ def image() -> None:
     "--checkout",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Checkout of trialfleet to build from. [default: the one that this command runs from]",
+    help="Checkout of trialfleet to build from. [default: what is installed]",
 )
 def build(
     tag: str,
@@ -112,7 +112,7 @@ def build(
     environments = image_environments(files, cache=Cache.default(), mirrors=mirrors)
     tools = toolchains(() if base_has_tools else environments.tools)
     asked = Build(tag, target, base, _names(agents), _names(bake_packages), tools.packages)
-    made = context(checkout or _own_checkout(), environments)
+    made = context(environments, checkout)
     with tempfile.TemporaryDirectory(prefix="trialfleet-context-") as scratch:
         folder = out or Path(scratch) / "context"
         write(made, folder, tools.copied)
@@ -125,8 +125,3 @@ def build(
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
-
-
-def _own_checkout() -> Path:
-    """The checkout that holds this package, if it is installed from one: its root is three folders up."""
-    return Path(__file__).resolve().parents[3]

@@ -28,6 +28,7 @@ Exit codes: 0 done, 1 a bug, 2 an error that the operator can fix, 3 a campaign 
 ARGUMENTS = {
     "CAMPAIGN": "A campaign file, a campaign's folder or URL in its store, or a name with `--store`.",
     "CAMPAIGN_FILE": "A [campaign file](campaign-file.md).",
+    "EXAMPLE": "One that `trialfleet examples list` names.",
     "FILES": "Task files, or folders of task files.",
     "KIND": "An agent kind that `trialfleet agents list` names with a pinned version.",
     "FOLDER": "The folder to copy to; it is created if it is absent.",

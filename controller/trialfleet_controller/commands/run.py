@@ -156,4 +156,4 @@ def _report(campaign: tuple[str, ...], out: str | None) -> None:
         command.main(words, prog_name="report", standalone_mode=False)
         return
     again = shlex.join(("trialfleet", "report", *campaign))
-    click.echo(f"no report: install trialfleet[analysis], then `{again}`", err=True)
+    click.echo(f"no report here: this installation has no analysis; elsewhere, `{again}`", err=True)

@@ -170,7 +170,7 @@ def _check_exporter(port: int) -> None:
         raise OperatorError(
             f"Ray's exporter is not installed: {error}",
             where="--metrics-port",
-            hint="pip install 'trialfleet[metrics]', or leave out the option",
+            hint="pip install 'ray[default]', or leave out the option",
         ) from error
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the exporter does: TIME_WAIT is not taken

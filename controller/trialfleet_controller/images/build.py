@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_controller.images.environments import ImageEnvironments
 from trialfleet_controller.images.toolchains import ToolFolder, write_toolchains
+from trialfleet_controller.shared_files import find_package, find_shared
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.child_program import ChildOutput, run_program
 from trialfleet_ledger.errors import OperatorError
@@ -80,22 +81,32 @@ def options(build: Build) -> tuple[str, ...]:
     return ("--tag", build.tag, "--target", build.target, *(word for pair in pairs for word in pair))
 
 
-def context(checkout: Path, environments: ImageEnvironments) -> dict[str, bytes]:
-    """Path in the context -> content. Raises `OperatorError` if `checkout` is not a checkout of trialfleet."""
-    lacking = [name for name in (*_FILES, *_PACKAGES) if not (checkout / name).exists()]
-    if lacking:
-        raise OperatorError(
-            f"{checkout} is not a checkout of trialfleet: it lacks {', '.join(lacking)}",
-            where="--checkout",
-            hint="clone the repository at the installed version, and pass --checkout DIR",
-        )
-    paths = [checkout / name for name in _FILES]
-    paths += [path for package in _PACKAGES for path in (checkout / package).rglob("*") if _belongs(path)]
-    files = {str(path.relative_to(checkout)): path.read_bytes() for path in sorted(paths)}
+def context(environments: ImageEnvironments, checkout: Path | None = None) -> dict[str, bytes]:
+    """Path in the context -> content, of a checkout or of what is installed here, which is the same for the same
+    version. Raises `OperatorError` if `checkout` is not a checkout of trialfleet."""
+    files = {name: path.read_bytes() for name, path in sorted(_list_sources(checkout))}
     if environments.recipes:
         files[ENVIRONMENTS] = canonical_json([each.model_dump(mode="json") for each in environments.recipes])
     folder = Path(ENVIRONMENTS).parent
     return files | {f"{folder}/{tree_file(digest)}": tar for digest, tar in sorted(environments.trees.items())}
+
+
+def _list_sources(checkout: Path | None) -> Iterator[tuple[str, Path]]:
+    """Place in the context, and the file."""
+    if checkout is not None:
+        lacking = [name for name in (*_FILES, *_PACKAGES) if not (checkout / name).exists()]
+        if lacking:
+            raise OperatorError(
+                f"{checkout} is not a checkout of trialfleet: it lacks {', '.join(lacking)}",
+                where="--checkout",
+                hint="name the root of a clone, or leave the option out: what is installed is used",
+            )
+    for name in _FILES:
+        yield name, find_shared(name) if checkout is None else checkout / name
+    for place in _PACKAGES:
+        folder = find_package(place) if checkout is None else checkout / place
+        for path in filter(_belongs, folder.rglob("*")):
+            yield f"{place}/{path.relative_to(folder)}", path
 
 
 def _belongs(path: Path) -> bool:

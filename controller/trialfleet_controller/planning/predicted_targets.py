@@ -25,6 +25,7 @@ from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.operator_errors import REINSTALL
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
 from trialfleet_ledger.removal import remove
@@ -50,9 +51,9 @@ def require(where: str) -> None:
     """Raises `OperatorError` when the predictor is not installed."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise OperatorError(
-            "predicting edit targets needs the extra `targets`, which is not installed",
+            "predicting edit targets needs packages of trialfleet's that are not installed",
             where=where,
-            hint="pip install 'trialfleet[targets]'",
+            hint=REINSTALL,
         )
 
 

@@ -57,7 +57,7 @@ def copied_from_context() -> set[str]:
 
 
 def test_holds_all_that_the_dockerfile_copies() -> None:
-    files = context(CHECKOUT, NONE)
+    files = context(NONE, CHECKOUT)
     for source in copied_from_context():
         assert any(name == source or name.startswith(source.rstrip("/") + "/") for name in files), source
 
@@ -68,7 +68,7 @@ def test_a_build_by_hand_sees_what_the_dockerfile_copies() -> None:
 
 
 def test_holds_neither_task_data_nor_tests_nor_history() -> None:
-    files = context(CHECKOUT, environments_for(DEMO))
+    files = context(environments_for(DEMO), CHECKOUT)
     tops = {name.split("/")[0] for name in files}
     packages = {"runner_image", "tasks", "controller", "analysis"}
     assert tops == {"Dockerfile", "pyproject.toml", "requirements", *packages}
@@ -78,14 +78,14 @@ def test_holds_neither_task_data_nor_tests_nor_history() -> None:
 
 
 def test_holds_every_text_that_models_read() -> None:
-    files = context(CHECKOUT, NONE)
+    files = context(NONE, CHECKOUT)
     for name in get_args(TextName):
         assert f"runner_image/trialfleet_deliveries/texts/{name}.md" in files
 
 
 def test_environments_are_there_only_when_asked_for() -> None:
-    assert ENVIRONMENTS not in context(CHECKOUT, NONE)
-    assert ENVIRONMENTS in context(CHECKOUT, environments_for(TASK_FILE))
+    assert ENVIRONMENTS not in context(NONE, CHECKOUT)
+    assert ENVIRONMENTS in context(environments_for(TASK_FILE), CHECKOUT)
 
 
 def test_a_campaign_stands_for_its_tasks() -> None:
@@ -156,7 +156,7 @@ def test_a_recipe_of_another_language_names_a_tree_that_the_context_holds(tmp_pa
     (made,) = found.recipes
     assert (made.lock, found.tools) == (None, {"git"})
     folder = tmp_path / "context"
-    write(context(CHECKOUT, found), folder)
+    write(context(found, CHECKOUT), folder)
     listed = folder / ENVIRONMENTS
     (read,) = TypeAdapter(tuple[Recipe, ...]).validate_json(listed.read_bytes())
     tree = unpack(read_source(read, listed.parent))
@@ -205,7 +205,7 @@ def test_the_command_says_which_packages_tools_need(tmp_path: Path, monkeypatch:
 
 
 def test_writes_the_same_bytes_and_times_again(tmp_path: Path) -> None:
-    files = context(CHECKOUT, NONE)
+    files = context(NONE, CHECKOUT)
     for name in ("a", "b"):
         write(files, tmp_path / name)
 
@@ -225,9 +225,13 @@ def test_writes_into_an_empty_folder_only(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_an_installed_wheel_says_that_it_needs_a_checkout(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match=r"lacks Dockerfile.*\n.*--checkout DIR"):
-        context(tmp_path, NONE)
+def test_what_is_installed_makes_the_same_image_as_its_checkout() -> None:
+    assert context(NONE) == context(NONE, CHECKOUT)
+
+
+def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"lacks Dockerfile.*\n.*what is installed is used"):
+        context(NONE, tmp_path)
 
 
 def test_options_carry_what_was_asked_for() -> None:

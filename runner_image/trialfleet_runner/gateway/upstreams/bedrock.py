@@ -188,7 +188,7 @@ def signer(region: str, keys: tuple[str, str, str | None] | None) -> tuple[Sign,
         raise OperatorError(
             "requests to Amazon Bedrock cannot be signed: botocore is not installed",
             where="agent: options: provider",
-            hint='pip install "trialfleet[bedrock]", or set AWS_BEARER_TOKEN_BEDROCK (no signature)',
+            hint="pip install botocore, or set AWS_BEARER_TOKEN_BEDROCK (no signature)",
         ) from error
     credentials = Credentials(*keys) if keys else Session().get_credentials()
     if credentials is None:
