@@ -5,7 +5,7 @@ A wheel has them in `trialfleet_share`, an editable install in its checkout; bot
 
 from __future__ import annotations
 
-import shutil
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -57,8 +57,8 @@ def copy_shared(name: str, into: Path) -> None:
             )
     for path in files:
         (into / path).parent.mkdir(parents=True, exist_ok=True)
-        if not (into / path).exists():
-            shutil.copyfile(source / path, into / path)
+        with suppress(FileExistsError), (into / path).open("xb") as file:
+            file.write((source / path).read_bytes())
 
 
 def _belongs(path: Path) -> bool:

@@ -158,7 +158,7 @@ def _cell(asked: PowerOptions) -> Answer:
 def _campaign(asked: PowerOptions) -> Answered:
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
     if subject is not None and subject.in_place is not None:
-        taken = _IN_PLACE | ({"cv"} if find_design(subject.in_place).plans_variation else set())
+        taken = _IN_PLACE | frozenset({"cv"} if find_design(subject.in_place).plans_variation else ())
         _refuse_others(asked, taken, f"a declared {spaced(subject.in_place.design)}")
         pilot = _pilot(asked)
         return Answered(_in_place(asked, subject, subject.in_place, pilot), pilot)

@@ -18,7 +18,7 @@ from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.designs.contrast import Primary
-from trialfleet_ledger.designs.declaration import Declaration
+from trialfleet_ledger.designs.declaration import Declaration, Place
 from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
@@ -169,7 +169,8 @@ def _unless_given(assumption: Assumption, estimate: float | None) -> Assumption:
 
 
 def _contrast(frame: Frame, treatment: str | None, control: str | None) -> tuple[str, str]:
-    sides = {} if frame.plan.declared is None else frame.plan.declared.sides
+    declared = frame.plan.declared
+    sides: Mapping[Place, str] = {} if declared is None else declared.sides
     pair = treatment or sides.get(("treatment",)), control or sides.get(("control",))
     for option, name in zip(("--treatment", "--control"), pair, strict=True):
         if name not in frame.conditions:

@@ -143,7 +143,7 @@ def could_tell(contrast: Contrast) -> str | None:
         return None
     if tasks == 1:
         return "the only task could not distinguish them"
-    return f"{f'only {informative}' if informative else 'none'} of {tasks:,} tasks could distinguish them"
+    return f"{f'only {informative}' if informative else 'none'} of {plural(tasks, 'task')} could distinguish them"
 
 
 def missing_runs(found: RobustnessFinding) -> str:

@@ -118,7 +118,7 @@ def _waiting(report: Report) -> str:
 
 
 def _first(blocks: int) -> str:
-    return "first complete block" if blocks == 1 else f"first {blocks:,} complete blocks"
+    return "first complete block" if blocks == 1 else f"first {plural(blocks, 'complete block')}"
 
 
 def _only_halted(report: Report) -> str:

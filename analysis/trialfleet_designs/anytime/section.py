@@ -60,7 +60,7 @@ def _left_out(reported: Reported, found: AnytimeFinding) -> str:
             "what the trial would have shown."
         )
     if found.open_blocks:
-        last = "block" if found.open_blocks == 1 else f"{found.open_blocks:,} blocks"
+        last = "block" if found.open_blocks == 1 else plural(found.open_blocks, "block")
         said.append(f"The last {last} will be settled together with later ones.")
     if gone := (*found.left, *found.halted):
         said.append(f"Not bet on any more, since they were halted or lost: {', '.join(gone)}.")
