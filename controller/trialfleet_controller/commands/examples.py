@@ -16,29 +16,40 @@ DEMO = "trialfleet-demo"
 
 @dataclass(frozen=True)
 class Example:
-    """`source`: its place in the checkout; `folder`: where it goes by default; `following`: the next command."""
+    """`parts`: a folder below the copy, and the place in the checkout of what goes there; `following`: the next
+    command."""
 
-    source: str
     folder: str
+    parts: dict[str, str]
     what: str
     following: str
+
+    def copy(self, into: Path) -> None:
+        """Raises `OperatorError` where something else is in the way."""
+        from trialfleet_controller.shared_files import copy_shared
+
+        for folder, source in self.parts.items():
+            copy_shared(source, into / folder)
 
 
 EXAMPLES = {
     "quickstart": Example(
-        "tasks/quickstart",
-        f"{DEMO}/quickstart",
-        "ten real bugs of four libraries, with context files; the demo is two of them",
-        "trialfleet plan {0}/campaign.yaml",
+        DEMO,
+        {"quickstart": "tasks/quickstart", "contexts": "tasks/contexts"},
+        "thirteen real bugs of seven projects, with context files",
+        "trialfleet plan {0}/quickstart/campaign.yaml",
     ),
     "shop": Example(
-        "examples/shop",
         "shop",
+        {"": "examples/shop"},
         "a small shop with a bug, for every delivery",
-        "trialfleet run {0}/campaign.yaml",
+        "trialfleet validate --write {0}/task.yaml",
     ),
     "agents": Example(
-        "examples/agents", "agents", "campaign files for Aider, Goose and Qwen Code", "less {0}/aider.yaml"
+        "agents",
+        {"": "examples/agents"},
+        "campaign files for Aider, Goose and Qwen Code",
+        "less {0}/aider.yaml",
     ),
 }
 
@@ -60,11 +71,9 @@ def list_examples() -> None:
 @click.argument("folder", metavar="[FOLDER]", type=click.Path(path_type=Path), required=False)
 def copy_example(name: str, folder: Path | None) -> None:
     """Copy an example to FOLDER. Nothing is overwritten."""
-    from trialfleet_controller.shared_files import copy_shared
-
     example = EXAMPLES[name]
     into = folder or Path(example.folder)
-    copy_shared(example.source, into)
+    example.copy(into)
     click.echo(f"next: {example.following.format(shlex.quote(str(into)))}")
 
 
@@ -81,11 +90,8 @@ def demo(folder: Path) -> None:
 
     The sources of the two libraries come from your package index.
     """
-    from trialfleet_controller.shared_files import copy_shared
-
-    tasks = folder / "quickstart"
-    copy_shared("tasks/quickstart", tasks)
-    for words in _demo_steps(tasks):
+    EXAMPLES["quickstart"].copy(folder)
+    for words in _demo_steps(folder / "quickstart"):
         ended = subprocess.run([sys.executable, "-m", "trialfleet_runner.console", *words], check=False)
         if ended.returncode:
             sys.exit(ended.returncode)
