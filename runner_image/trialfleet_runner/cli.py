@@ -32,6 +32,7 @@ GROUPS = {
         "examples": "Copy examples that come with trialfleet.",
         "agents": "Say what each agent can be given, and measure it.",
         "doctor": "Check what campaigns need, and how to fix what is missing.",
+        "completion": "Complete commands and options with the tab key.",
     },
     "Plan and run": {
         "power": "Say which effects a campaign detects, and which reps it needs.",

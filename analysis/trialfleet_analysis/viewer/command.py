@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("view")
-@click.argument("campaign")
+@click.argument("campaign", required=False)
 @click.option("--store", metavar="URL", help="The store, if it is not the campaign file's.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. [default: a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address without opening it in the browser.")
@@ -33,15 +33,19 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the pages into this new folder instead, as files that open without a server.",
 )
-def view(campaign: str, store: str | None, port: int, no_open: bool, folder: Path | None) -> None:
+def view(campaign: str | None, store: str | None, port: int, no_open: bool, folder: Path | None) -> None:
     """Look at a campaign in the browser: the answer, rates, pairs of trials side by side, every trial.
 
     CAMPAIGN is a campaign file, a campaign's folder in its store (also s3://bucket/prefix/name), or its name with
-    --store. A campaign that does not exist yet is waited for. The address holds a token: who has it can read
-    the campaign while this command runs. While trials are missing, rates are interim and the look is recorded.
+    --store; by default the one that was written to last in --store, or in `runs`. A campaign that does not exist
+    yet is waited for. The address holds a token: who has it can read the campaign while this command runs. While
+    trials are missing, rates are interim and the look is recorded.
     """
     from trialfleet_analysis.viewer.access import Access
+    from trialfleet_ledger.store.newest import find_newest_campaign
 
+    if campaign is None:
+        campaign, store = find_newest_campaign(store), None
     source = find_source(campaign, store)
     opened = source.open()
     if folder is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("status")
-@click.argument("campaign")
+@click.argument("campaign", required=False)
 @store_option
 @click.option("--watch", is_flag=True, help="Repeat until the campaign is over or Ctrl-C; shows no pass rates.")
 @click.option(
@@ -28,14 +28,19 @@ if TYPE_CHECKING:
     help="Seconds between two readings with --watch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --watch one object per line.")
-def status(campaign: str, store: str | None, watch: bool, every: float, as_json: bool) -> None:
-    """Count the measured, running, pending and lost trials of CAMPAIGN.
+def status(campaign: str | None, store: str | None, watch: bool, every: float, as_json: bool) -> None:
+    """Count the measured, running, pending and lost trials of CAMPAIGN, by default the one that was written to
+    last in --store, or in `runs`.
 
     Before the end, pass rates cover complete blocks only, and showing them is recorded as a look: a later
     extension is labelled. --watch shows no rates, so it records no look.
     """
     from trialfleet_controller.campaigns import find
+    from trialfleet_ledger.store.newest import find_newest_campaign
 
+    if campaign is None:
+        campaign, store = find_newest_campaign(store), None
+        click.echo(campaign, err=True)
     found = find(campaign, store)
     if watch:
         from trialfleet_controller.status.status_watch import StatusScreen, watch_until_over

@@ -290,8 +290,8 @@ def _first(found: Sequence[EditTiming]) -> ReportTable:
         number("Interval", lambda one: _median_limits(one.first_edit_s, "s")),
         number("Not observed", lambda one: one.unseen),
         lead="On these tasks: share of trials with an edit, and the median over tasks of each task’s median. A "
-        "trial without an edit counts as one that would have edited later than all others. Not seen: files "
-        "changed, but by a command that the log does not show as an edit; these trials are in no row here.",
+        "trial without an edit counts as one that would have edited later than all others. Not observed: the "
+        "workspace could not be watched to the end; these trials are in no other column.",
     )
 
 
