@@ -124,6 +124,9 @@ def _detected(row: Detected) -> tuple[RenderableType, ...]:
 
 
 def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
+    if len(found.rows) == 1:
+        yield Text(_summarise(found, found.rows[0]), style="bold")
+        yield Text("")
     yield from _declared(found)
     yield from _designs(found)
     if found.at_declared is not None:
@@ -143,6 +146,21 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     yield Text(_simulated(found))
     if found.repositories is not None:
         yield Text(_describe_repositories(found.repositories))
+
+
+def _summarise(found: CampaignPlan, row: CampaignRow) -> str:
+    """What one design notices, in a sentence."""
+    wanted, trials = percent(found.effort.power), plural(row.trials, "trial")
+    if row.power:
+        here, like = (percent(row.power[name].power) for name in ESTIMANDS)
+        effect = f"a difference of {_points((found.treatment or 0.0) - found.assumptions.control.value)}"
+        return f"{trials} notice {effect} in {here} of campaigns on these tasks, in {like} on tasks like these."
+    these, others = (row.effect[name].effect for name in ESTIMANDS)
+    if these is None:
+        return f"{trials} notice no gain on these tasks in {wanted} of campaigns, however large it is."
+    other = "none on tasks like these" if others is None else f"one of {_points(others)} on tasks like these"
+    gain = f"a gain of {_points(these)} or more on these tasks"
+    return f"{trials} notice {gain} in {wanted} of campaigns, and {other}."
 
 
 def _frontier(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:

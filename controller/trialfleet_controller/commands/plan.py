@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     help="Estimate the cost from the measured trials of this campaign in the same store.",
 )
 @mirror_option
-@click.option("--all", "show_all", is_flag=True, help="List every trial instead of the first block.")
+@click.option("--all", "show_all", is_flag=True, help="List every trial, in the order in which they start.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan and its trials as JSON.")
 def plan(
     campaign: str,
@@ -142,6 +141,7 @@ def _request_limits(made: Plan) -> Iterator[str]:
 
 def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, extend: int | None) -> None:
     cells = len(made.cells)
+    click.echo(f"{summarise_plan(made, reps)}\n")
     click.echo(f"campaign    {made.campaign} (seed {made.seed})")
     for agent in made.agent_specs:
         click.echo(f"agent       {_agent(made, agent)}")
@@ -172,12 +172,28 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
             f"extension   {plural(len(chosen), 'more trial')} for "
             f"{plural(extend, 'rep')}; planned ones do not change"
         )
-    click.echo("")
-    shown = list(chosen) if show_all else list(islice(chosen, cells))
-    for trial in shown:
+    if show_all:
+        click.echo("")
+    for trial in chosen if show_all else ():
         click.echo(f"block {trial.block:3d}  {trial.id}  {trial.task}  {trial.condition}")
-    if len(shown) < len(chosen):
-        click.echo(f"… {plural(len(chosen) - len(shown), 'more trial')} (--all)")
+
+
+def summarise_plan(made: Plan, reps: int) -> str:
+    """What would run, and what it may cost, in a sentence or two.
+
+    A task that a condition does not have is none of its cells.
+    """
+    trials, each = len(made.cells) * reps, made.limits.cost_usd
+    on = f"{plural(len(made.tasks), 'task')} under {plural(len(made.conditions), 'condition')}"
+    said = f"{plural(trials, 'trial')}: {on}, {plural(reps, 'rep')} each."
+    if made.cost_usd_campaign is not None:
+        return f"{said} No trial starts that might take the campaign's cost above {made.cost_usd_campaign:,g} USD."
+    if each is not None:
+        return (
+            f"{said} One costs {each:,g} USD at most, all of them {trials * each:,g} USD. Attempts that are lost "
+            "and tried again cost extra."
+        )
+    return said
 
 
 def _width(made: Plan, reps: int) -> str:

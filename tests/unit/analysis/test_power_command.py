@@ -155,6 +155,32 @@ def test_equal_cost() -> None:
     assert "← best for tasks like these" in said("--budget", "700", "--cost-task", "75", "--cost-rep", "5")
 
 
+DESIGN = ("--tasks", "8", "--reps", "10", *QUICK)
+
+
+def test_the_first_sentence_says_what_is_noticed() -> None:
+    [row] = told(*DESIGN)["rows"]
+    gains = [f"{100 * row['effect'][name]['effect']:.1f} points" for name in ("these_tasks", "tasks_like_these")]
+    assert first_sentence(*DESIGN) == (
+        f"160 trials notice a gain of {gains[0]} or more on these tasks in 80.0% of campaigns, and one of {gains[1]} "
+        "on tasks like these."
+    )
+    [row] = told(*DESIGN, "--to", "0.7")["rows"]
+    here, like = (f"{100 * row['power'][name]['power']:.1f}%" for name in ("these_tasks", "tasks_like_these"))
+    assert first_sentence(*DESIGN, "--to", "0.7") == (
+        f"160 trials notice a difference of 20.0 points in {here} of campaigns on these tasks, in {like} on tasks like "
+        "these."
+    )
+    assert first_sentence("--tasks", "1", "--reps", "40", *QUICK).endswith("and none on tasks like these.")
+    assert first_sentence("--tasks", "1", "--reps", "2", *QUICK) == (
+        "4 trials notice no gain on these tasks in 80.0% of campaigns, however large it is."
+    )
+
+
+def first_sentence(*words: str) -> str:
+    return " ".join(said(*words).partition("\n\n")[0].split())
+
+
 def test_a_pilot_gives_the_assumptions_and_never_its_effect(finished: Path) -> None:
     found = told("--pilot", str(finished), "--reps", "10", *QUICK)
     assert found["assumptions"]["control"] == {"value": pytest.approx(0.35), "origin": "pilot"}

@@ -1,0 +1,30 @@
+"""What `plan` says first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.plans import make_plan
+from trialfleet_controller.commands.plan import summarise_plan
+from trialfleet_ledger.records.agent import Limits
+
+WHAT = "60 trials: 4 tasks under 3 conditions, 5 reps each."
+
+
+@pytest.mark.parametrize(
+    ("each", "cap", "said"),
+    [
+        (None, None, WHAT),
+        (
+            2.5,
+            None,
+            f"{WHAT} One costs 2.5 USD at most, all of them 150 USD. Attempts that are lost and tried again cost "
+            "extra.",
+        ),
+        (2.5, 1_000, f"{WHAT} No trial starts that might take the campaign's cost above 1,000 USD."),
+    ],
+)
+def test_trials_and_what_they_may_cost(each: float | None, cap: float | None, said: str) -> None:
+    made = make_plan(4, ("none", "flat_llm", "intent_layer"), reps=5, seed=11)
+    limits = made.limits.model_copy(update={"cost_usd": each}) if made.limits else Limits(cost_usd=each)
+    assert summarise_plan(made.model_copy(update={"limits": limits, "cost_usd_campaign": cap}), 5) == said
