@@ -162,14 +162,14 @@ def test_the_first_sentence_says_what_is_noticed() -> None:
     [row] = told(*DESIGN)["rows"]
     gains = [f"{100 * row['effect'][name]['effect']:.1f} points" for name in ("these_tasks", "tasks_like_these")]
     assert first_sentence(*DESIGN) == (
-        f"160 trials notice a gain of {gains[0]} or more on these tasks in 80.0% of campaigns, and one of {gains[1]} "
-        "on tasks like these."
+        f"160 trials notice a gain of {gains[0]} or more on these tasks in 80.0% of campaigns, and one of "
+        f"{gains[1]} on tasks like these."
     )
     [row] = told(*DESIGN, "--to", "0.7")["rows"]
     here, like = (f"{100 * row['power'][name]['power']:.1f}%" for name in ("these_tasks", "tasks_like_these"))
     assert first_sentence(*DESIGN, "--to", "0.7") == (
-        f"160 trials notice a difference of 20.0 points in {here} of campaigns on these tasks, in {like} on tasks like "
-        "these."
+        f"160 trials notice a difference of 20.0 points in {here} of campaigns on these tasks, in {like} on tasks "
+        "like these."
     )
     assert first_sentence("--tasks", "1", "--reps", "40", *QUICK).endswith("and none on tasks like these.")
     assert first_sentence("--tasks", "1", "--reps", "2", *QUICK) == (
