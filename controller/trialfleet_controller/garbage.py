@@ -77,7 +77,7 @@ def remove_unused_targets() -> str:
     except OperatorError as error:
         return f"nothing removed: {error}"
     except TargetsError as error:
-        return f"nothing removed: {error}\n  way out: {error.hint}"
+        return f"nothing removed: {error}\n  fix: {error.hint}"
     indexes, index_bytes = (0, 0) if cache is None else sweep(cache, now=now)
     trees = 0 if cache is None else sweep_trees(cache, now=now)
     removed = f"{indexes} indexes ({index_bytes / 2**20:.1f} MiB) and {trees} trees, unused"

@@ -10,17 +10,17 @@ class OperatorError(Exception):
     without a traceback and exits 2.
 
     >>> str(OperatorError("reps must be at least 1", where="campaign.yaml: reps", hint="set reps: 25"))
-    'campaign.yaml: reps: reps must be at least 1\\n  way out: set reps: 25'
+    'campaign.yaml: reps: reps must be at least 1\\n  fix: set reps: 25'
     """
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         self.message, self.where, self.hint = message, where, hint
         text = f"{where}: {message}" if where else message
-        super().__init__(f"{text}\n  way out: {hint}" if hint else text)
+        super().__init__(f"{text}\n  fix: {hint}" if hint else text)
 
 
 class FieldError(ValueError):
-    """A validator's refusal of a field that people write, with the way out: `yamlfile` shows both.
+    """A validator's refusal of a field that people write, with the fix: `yamlfile` shows both.
 
     >>> FieldError("reps are odd", hint="give an even number").hint
     'give an even number'

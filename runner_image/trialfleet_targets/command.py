@@ -154,9 +154,9 @@ def _operator_errors() -> Generator[None]:
     """Turn errors that the operator can fix into exit code 2 with a hint."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise TargetsCommandError(
-            "targets: its parsers are not installed\n  way out: install trialfleet again, with its dependencies"
+            "targets: its parsers are not installed\n  fix: install trialfleet again, with its dependencies"
         )
     try:
         yield
     except TargetsError as error:
-        raise TargetsCommandError(f"{error}\n  way out: {error.hint}" if error.hint else str(error)) from None
+        raise TargetsCommandError(f"{error}\n  fix: {error.hint}" if error.hint else str(error)) from None

@@ -147,7 +147,7 @@ def _check_holds(task: LoadedTask, validation: Validation) -> None:
     if not validation.holds:
         first = validation.problems[0]
         raise OperatorError(
-            f"the task is not valid: {first.message}", where=task.where, hint=first.hint or "fix the task"
+            f"the task is not valid: {first.message}", where=task.where, hint=first.hint or "correct the task"
         )
     if validation.task != task.id:
         raise OperatorError(

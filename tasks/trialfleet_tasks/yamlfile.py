@@ -111,7 +111,7 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> OperatorError:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark is not None else ""
-        return OperatorError(f"is not YAML: {error.problem}", where=f"{path}{line}", hint="fix this line")
+        return OperatorError(f"is not YAML: {error.problem}", where=f"{path}{line}", hint="correct this line")
     return OperatorError(
         f"is not YAML: {error}", where=str(path), hint="name a YAML file; remove characters that are not text"
     )

@@ -92,7 +92,7 @@ def test_doctor_names_every_finding(place: Minimal) -> None:
 def test_refusals(place: Minimal, changed: dict[str, Any], words: tuple[str, ...]) -> None:
     ran = place.trialfleet("plan", str(place.campaign(**changed)), "--freeze")
     assert ran.code == 2, ran.out + ran.err
-    for word in (*words, "way out:"):
+    for word in (*words, "fix:"):
         assert word in ran.err
     nothing_is_left(place)
 

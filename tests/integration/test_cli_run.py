@@ -303,7 +303,7 @@ def test_a_missing_agent_is_refused_before_anything_is_planned(finished: Path, s
     write(shop, "claude.yaml", CAMPAIGN | {"campaign": "never", "agent": {"kind": "claude-code"}})
     env = {"PATH": "/usr/bin:/bin", "TRIALFLEET_CLAUDE": str(shop / "no-such-program")}
     output = trialfleet("run", "claude.yaml", "--no-ray", cwd=shop, expect=2, env=env)
-    assert "way out" in output
+    assert "fix: " in output
     assert not (shop / "out" / "never").exists()
 
 
@@ -314,7 +314,7 @@ def test_scratch_below_a_repository_is_refused_where_nothing_hides_it(finished: 
     for command in (("run", "below.yaml", "--no-ray"), ("resume", str(finished)), ("validate", "task.yaml")):
         output = trialfleet(*command, cwd=shop, expect=2, env=env)
         assert f"{shop}/repository/conftest.py is in a folder above every workspace" in output
-        assert "way out" in output
+        assert "fix: " in output
     assert not (shop / "out" / "below").exists()
 
 
@@ -334,7 +334,7 @@ def test_what_a_model_needs_is_asked_before_anything_is_frozen(
     for command in (("run", "model.yaml", "--no-ray"), ("plan", "model.yaml", "--freeze")):
         output = trialfleet(*command, cwd=shop, expect=2, env=env)
         assert words in output
-        assert "way out" in output
+        assert "fix: " in output
     assert not (shop / "out" / "model").exists()
     said = trialfleet("doctor", "model.yaml", cwd=shop, expect=None, env=env)
     assert ("credentials: a key for anthropic is set" in said) == bool(key)
@@ -357,12 +357,12 @@ def test_what_a_model_needs_is_asked_before_anything_is_frozen(
 @pytest.mark.parametrize(
     ("store", "env", "words"),
     [
-        ("lock.txt", {}, ("lock.txt is a file, not a folder", "way out: name a folder")),
+        ("lock.txt", {}, ("lock.txt is a file, not a folder", "fix: name a folder")),
         ({"url": "s3://bucket/x", "endpoint": "http://127.0.0.1:9"}, {}, ("set $AWS_ACCESS_KEY_ID",)),
         (
             {"url": "s3://bucket/x", "endpoint": "http://127.0.0.1:9"},
             {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"},
-            ("no answer within 5 s", "way out: start the store"),
+            ("no answer within 5 s", "fix: start the store"),
         ),
     ],
     ids=["file", "no credentials", "dead"],
@@ -399,14 +399,14 @@ def test_bad_input_exits_2_with_a_way_out(
     write(shop, "twin.yaml", (shop / "task.yaml").read_text())
     write(shop, "bad.yaml", CAMPAIGN | {"campaign": "bad"} | change)
     output = trialfleet("run", "bad.yaml", "--no-ray", cwd=shop, expect=2)
-    for word in (*words, "way out: "):
+    for word in (*words, "fix: "):
         assert word in output
     assert not (shop / "out" / "bad").exists(), "something was planned"
 
 
 def test_a_campaign_that_is_nowhere(shop: Path) -> None:
     for command in ("status", "resume", "cancel"):
-        assert "way out" in trialfleet(command, "nowhere", cwd=shop, expect=2)
+        assert "fix: " in trialfleet(command, "nowhere", cwd=shop, expect=2)
         said = trialfleet(command, "x", "--store", "out", cwd=shop, expect=2)
         assert "no campaign 'x'" in said
         assert ("`trialfleet run` starts" in said) is (command != "cancel")

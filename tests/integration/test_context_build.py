@@ -132,7 +132,7 @@ def test_what_is_no_context_is_refused_and_nothing_is_kept(
     places = ("--store", str(tmp_path / "store"), "--out", str(tmp_path / "out"))
     said = run(lab, "--kind", "flat", "--agent", program(lab, script), *places, code=2)
     assert why in said
-    assert "way out: " in said
+    assert "fix: " in said
     assert not list(DirectoryStore(tmp_path / "store").list(""))
     assert not (tmp_path / "out").exists()
 

@@ -38,7 +38,7 @@ def latin(lab: Lab) -> Iterator[Path]:
 def test_a_context_that_is_not_utf8_is_refused_with_its_file(lab: Lab, latin: Path) -> None:
     output = trialfleet("plan", "latin.yaml", lab=lab, expect=2)
     assert "task.yaml: shop-discount: contexts.flat: 'CLAUDE.md' is not UTF-8 text" in output
-    assert "way out: save the file as UTF-8" in output
+    assert "fix: save the file as UTF-8" in output
 
 
 def broken(lab: Lab, name: str, *, reps: int) -> Path:

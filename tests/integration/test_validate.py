@@ -537,7 +537,7 @@ def test_the_command_exits_2_and_takes_the_status_back(shop: Shop) -> None:
     result = command(str(path), "--repeats", "1", "--write")
     assert result.return_value == 2
     assert "already_passes" in result.output
-    assert "way out" in result.output
+    assert "fix: " in result.output
     assert load_task_file(path).tasks[0].spec.status is Status.UNVALIDATED
 
 

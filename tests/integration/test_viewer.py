@@ -180,7 +180,7 @@ def test_a_store_without_permission_is_named_with_the_way_out() -> None:
             status, _, body = running.get(path)
             assert (status, b"not-shown" in body) == (500, False), path
             assert os.environ["AWS_ACCESS_KEY_ID"].encode() in body
-            assert b"way out: fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy" in body
+            assert b"fix: correct $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy" in body
         assert running.get("/nothing")[0] == 404
 
 

@@ -25,7 +25,7 @@ from tests.support.real_campaign import campaign_file, trialfleet
 from tests.support.silence import SILENT_S, Silence, StarvedTime
 
 GOOD_EXITS = (0, 2, 3, 130, 141)
-_WAYS_OUT = ("way out:", "fix:", "Usage:", "over and not complete", "no isolation")
+_WAYS_OUT = ("fix:", "Usage:", "over and not complete", "no isolation")
 
 
 def make_site(folder: Path) -> Path:

@@ -128,7 +128,7 @@ def _check_end(asked: AuthoringJob, ended: EndedSession) -> None:
         raise OperatorError(
             f"the model provider failed: {report.halt or report.provider_error}",
             where=asked.where,
-            hint="fix the credentials, or try again later",
+            hint="correct the credentials, or try again later",
         )
     if report is not None and report.undeclared:
         raise OperatorError(

@@ -128,7 +128,7 @@ def _warn_of_store(store: Store, where: str) -> None:
         answers(store)
     except OperatorError as error:
         said = f"warning: {where}: `trialfleet run` will refuse this store: {error.message}"
-        click.echo(f"{said}\n  way out: {error.hint}; --offline skips this check", err=True)
+        click.echo(f"{said}\n  fix: {error.hint}; --offline skips this check", err=True)
 
 
 def _request_limits(made: Plan) -> Iterator[str]:

@@ -49,6 +49,6 @@ def prepull(campaign: str, store: str | None, nodes: tuple[str, ...]) -> None:
         raise OperatorError(
             f"the image is ready on only {ready} of {plural(len(chosen), 'node')}",
             where=target.kube.image,
-            hint="fix what is printed above; attempts on the other nodes would wait and be lost as image_pull",
+            hint="correct what is printed above; attempts on the other nodes would wait and be lost as image_pull",
         )
     click.echo(f"ready on all {plural(ready, 'node')}")

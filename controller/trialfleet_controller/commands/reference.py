@@ -23,7 +23,7 @@ HEAD = """\
 `trialfleet [-h | --help] [--version] COMMAND …`. Every command prints its own help with `-h` or `--help`.
 
 Exit codes: 0 done, 1 a bug, 2 an error that the operator can fix, 3 a campaign that is over and not complete,
-130 Ctrl-C ([details](exit-codes.md)). An error message names what is wrong, where, and the way out.
+130 Ctrl-C ([details](exit-codes.md)). An error message names what is wrong, where, and how to fix it.
 """
 ARGUMENTS = {
     "CAMPAIGN": "A campaign file, a campaign's folder or URL in its store, or a name with `--store`.",

@@ -165,7 +165,7 @@ def run_builder(program: str, options: Sequence[str], folder: Path) -> str:
         if ran.returncode != 0:
             raise OperatorError(
                 f"{program} ended with exit code {ran.returncode}; its output above shows the error",
-                hint="fix that error; an environment that cannot be built may need a --base with its Python and "
-                "libraries, or compilers from --bake-packages",
+                hint="correct that error; an environment that cannot be built may need a --base with its Python "
+                "and libraries, or compilers from --bake-packages",
             )
         return said.read_text().strip()

@@ -47,7 +47,7 @@ def clear(
     for check in _findings(target, needed, store, probes, say=say, before=tell):
         _refuse(check)
         if check.result == "warning" and check.name.startswith(_OF_WIDTH):
-            say(f"{check.name}: {check.found}\n  way out: {check.fix}")
+            say(f"{check.name}: {check.found}\n  fix: {check.fix}")
     probed = list(zip(target.settings.agent_specs, probes[0].report.agents, strict=True))
     agents = {
         name: next(found.identity for spec, found in probed if spec == own) for name, own in file.agents.items()

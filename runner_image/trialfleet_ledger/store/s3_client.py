@@ -54,5 +54,5 @@ def s3_client(session: Session, endpoint: str | None, style: _Style) -> S3Client
         return cast("S3Client", untyped.client("s3", endpoint_url=endpoint, region_name=region, config=config))
     except (BotoCoreError, ValueError) as error:
         raise OperatorError(
-            f"the S3 client cannot be created: {error}", hint="fix the AWS settings that the message names"
+            f"the S3 client cannot be created: {error}", hint="correct the AWS settings that the message names"
         ) from error

@@ -69,7 +69,7 @@ def _without_way_out(at: BucketAddress, what: str, error: ClientError) -> Except
         return CredentialsRefused(
             f"{at.url}: the {at.credential} may not {error.operation_name} {what!r} in bucket "
             f"{at.bucket} at {at.endpoint} ({_answer(error)})",
-            hint=f"fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy: {_NEEDED}",
+            hint=f"correct $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy: {_NEEDED}",
         )
     if status == 501 or code == "NotImplemented":
         return StoreError(

@@ -84,7 +84,9 @@ def _uv_default() -> str:
     asked = ("pip", "compile", "--quiet", "--no-header", "--emit-index-url", "--offline", "-")
     ended = run_program((uv_program(), *asked), env={**os.environ, **uv_folders()})
     if isinstance(ended, ChildFailure):
-        raise OperatorError(f"uv does not say which package index it uses: {ended}", hint=f"fix that, or {_HINT}")
+        raise OperatorError(
+            f"uv does not say which package index it uses: {ended}", hint=f"correct it, or {_HINT}"
+        )
     match = re.search(
         r"^--(?:default-)?index(?:-url)? (\S+)$", ended.stdout.decode(errors="replace"), re.MULTILINE
     )

@@ -78,7 +78,7 @@ def output_end(output: str) -> str:
 
 
 def _problem(problem: Problem) -> str:
-    way_out = f"\n  way out: {problem.hint}" if problem.hint else ""
+    way_out = f"\n  fix: {problem.hint}" if problem.hint else ""
     return f"{visible(problem.message, 1000)}{way_out}"
 
 

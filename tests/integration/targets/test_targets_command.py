@@ -133,7 +133,7 @@ def test_a_prompt_of_a_megabyte(made: Made) -> None:
 def test_what_the_operator_can_mend(made: Made, tmp_path: Path) -> None:
     said = refused(run("predict", str(tmp_path / "none"), PROMPT))
     assert str(tmp_path / "none") in said
-    assert "way out:" in said
+    assert "fix:" in said
     said = refused(run("predict", str(made.folder), PROMPT, "--at", "--upload-pack=x"))
     assert "--at" in said
     assert "names no commit" in said

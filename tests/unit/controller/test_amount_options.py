@@ -50,9 +50,9 @@ def test_defaults_are_written_in_the_same_notation() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("cpu", "100Mi", "--cpu: '100Mi' is not an amount of CPU\n  way out: write cores: 2, 0.5, or 500m"),
+        ("cpu", "100Mi", "--cpu: '100Mi' is not an amount of CPU\n  fix: write cores: 2, 0.5, or 500m"),
         ("cpu", "0", "--cpu: '0' is no possible amount: input should be greater than 0"),
-        ("memory", "3GB", "--memory: '3GB' is not a size\n  way out: write 4Gi, 500Mi, 1G or a number of bytes"),
+        ("memory", "3GB", "--memory: '3GB' is not a size\n  fix: write 4Gi, 500Mi, 1G or a number of bytes"),
         ("memory", "3", "--memory: 3 bytes are too few for a controller: the least is 256Mi"),
     ],
 )

@@ -29,7 +29,7 @@ def hint_of(error: Exception) -> str:
 
 def test_a_store_that_does_not_answer_is_the_operators() -> None:
     known = operator_error(StoreError("s3://b/p: k: no answer within 120 s"))
-    assert str(known).startswith("s3://b/p: k: no answer within 120 s\n  way out: start the store")
+    assert str(known).startswith("s3://b/p: k: no answer within 120 s\n  fix: start the store")
 
 
 def test_a_store_that_is_full_needs_room() -> None:

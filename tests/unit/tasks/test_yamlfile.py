@@ -45,7 +45,7 @@ def test_a_good_file_is_read_and_notes_are_ignored(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("reps: 5", "reps: 0", (":5: reps", "greater than or equal to 1", "given: 0", "set it to 1 or more")),
-        ("store: out", "store: out\nbackend: moon", (":8: backend", "way out: choose one of 'local'")),
+        ("store: out", "store: out\nbackend: moon", (":8: backend", "fix: choose one of 'local'")),
         ("[none, flat_llm]", "[]", (":4: conditions", "give at least 1")),
         ("reps: 5", 'reps: "5"', (":5: reps", "must be a whole number", "without quotes")),
         ("reps: 5", "reps: true", (":5: reps", "must be a whole number")),
