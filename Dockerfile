@@ -56,6 +56,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
     rm -r /opt/trialfleet/lib/python3*/site-packages/trialfleet_share; \
+    sed -i '/^trialfleet_share/d' /opt/trialfleet/lib/python3*/site-packages/trialfleet-*.dist-info/RECORD; \
     $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*; \
     rm /opt/trialfleet/.lock; \
     ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_sandbox/supervise.py /opt/trialfleet/supervise.py
@@ -125,6 +126,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
     rm -r /opt/trialfleet/lib/python3*/site-packages/trialfleet_share; \
+    sed -i '/^trialfleet_share/d' /opt/trialfleet/lib/python3*/site-packages/trialfleet-*.dist-info/RECORD; \
     $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*
 
 # Nothing of it is in the image but the proof: what the controller runs works without what omit.py removed.

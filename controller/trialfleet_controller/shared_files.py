@@ -46,6 +46,8 @@ def copy_shared(name: str, into: Path) -> None:
     """Copy a folder. What is there already with the same content stays. Raises `OperatorError` before anything is
     written where a file with another content, or something else than a file, is in the way."""
     source = find_shared(name)
+    if into.exists() and not into.is_dir():
+        raise OperatorError("this is no folder", where=str(into), hint="name another one")
     files = [path.relative_to(source) for path in sorted(source.rglob("*")) if _belongs(path)]
     for path in files:
         there = into / path

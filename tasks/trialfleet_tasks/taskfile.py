@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import (
     Environment,
@@ -60,15 +62,15 @@ class LoadedTask:
         return (self.file,) if self.lock_path is None else (self.file, self.lock_path)
 
     @property
-    def repository(self) -> str:
-        """By which repositories are told apart: its address, its project on a package index, or the task file."""
-        if self.repo.url is not None:
-            return self.repo.url.removesuffix("/").removesuffix(".git")
-        if isinstance(self.source, GitSource):
-            return self.source.url.removesuffix("/").removesuffix(".git")
+    def repository(self) -> str | None:
+        """By which repositories are told apart: a digest, since addresses may hold credentials or folders' names.
+        None where the file does not say it: a `path` source without a `repo.url`."""
+        url = self.repo.url or (self.source.url if isinstance(self.source, GitSource) else None)
+        if url is not None:
+            return _name_repository(url, self.folder)
         if isinstance(self.source, SdistSource):
-            return self.source.fixed.partition("==")[0].lower()
-        return self.file.stem
+            return _digest(f"project {re.sub(r'[-_.]+', '-', self.source.fixed.partition('==')[0]).lower()}")
+        return None
 
     @property
     def pythonpath(self) -> tuple[str, ...]:
@@ -163,6 +165,18 @@ def chosen(tasks: Iterable[LoadedTask], only: Iterable[str], *, where: str) -> t
             f"no task {name!r} in these files", where=where, hint=f"use one of: {', '.join(sorted(known))}"
         )
     return tuple(task for task in known.values() if not wanted or task.id in wanted)
+
+
+def _name_repository(url: str, folder: Path) -> str:
+    """The same for https, ssh and scp-like addresses of a repository, with and without credentials and `.git`."""
+    remote = re.fullmatch(r"(?:[a-z+]+://)?(?:[^@/]*@)?([^/:@]+\.[^/:@]+|localhost)(?::\d+)?[:/](.+)", url)
+    if remote is None or url.startswith(("file:", ".", "/")):
+        return _digest(f"folder {(folder / url.removeprefix('file://')).resolve()}")
+    return _digest(f"{remote[1].lower()}/{remote[2].strip('/').removesuffix('.git')}")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode())[:16]
 
 
 def campaign_tasks(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[LoadedTask, ...]:

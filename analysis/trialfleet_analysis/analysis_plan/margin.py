@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trialfleet_designs.comparison.columns import CellCounts, Scheme
 from trialfleet_designs.comparison.contrast import Contrast
-from trialfleet_designs.comparison.within_margin import paired_equivalence
+from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_designs.registry import AnyDesign
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_statistics.comparisons import EquivalenceTest, equivalence
@@ -38,13 +38,14 @@ def equivalences(
     declared = scheme.declared
     if primary is None or declared is None or declared.margin is None:
         return ()
-    four = counts.arms(*scheme.pair(primary), counts.tasks_of(scheme, primary))
+    tasks = counts.tasks_of(scheme, primary)
+    four, claim = counts.arms(*scheme.pair(primary), tasks), TasksClaim.of(scheme, tasks, primary=True)
     on_these = design.test_margin(declared, scheme, declared.margin)
     if on_these is None:
         on_these = equivalence(*four, margin=declared.margin, alpha=declared.alpha)
     return (
         _finding("these_tasks", declared, on_these),
-        _finding("tasks_like_these", declared, paired_equivalence(four, declared.margin, declared.alpha)),
+        _finding("tasks_like_these", declared, claim.judge_within(four, declared.margin, declared.alpha)),
     )
 
 

@@ -14,6 +14,7 @@ from trialfleet_analysis.tables.columns import among, codes, denied, integers, n
 from trialfleet_analysis.tables.rows import TaskRow
 from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_designs.comparison.columns import Columns, Scheme
+from trialfleet_designs.comparison.tasks_like_these import name_repositories
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
@@ -68,14 +69,8 @@ def scheme_of(
         planned_reps=plan.reps,
         decisions=frame.decisions,
         in_place=None if plan.primary is not None else plan.declared,
-        repositories=_name_repositories(kept),
+        repositories=name_repositories([task.repository for task in kept]),
     )
-
-
-def _name_repositories(tasks: Sequence[PlannedTask]) -> tuple[str, ...]:
-    """Of each task; nothing where a plan of before does not say one."""
-    known = [task.repository for task in tasks if task.repository is not None]
-    return tuple(known) if len(known) == len(tasks) else ()
 
 
 def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:

@@ -24,6 +24,7 @@ from trialfleet_designs.comparison.compared import compare_tasks
 from trialfleet_designs.comparison.contrast import Contrast, pair_tasks, side
 from trialfleet_designs.comparison.judge import GOES_ON, RunJudge
 from trialfleet_designs.comparison.plain import plain_test
+from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
 from trialfleet_statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
 from trialfleet_statistics.estimates import Bools, Estimand, Integers, Interval, Test
@@ -120,7 +121,8 @@ class _Judge:
 def robust(
     contrast: Contrast, scheme: Scheme, columns: Columns, counts: CellCounts, *, judge: RunJudge | None = None
 ) -> tuple[RobustnessFinding, ...]:
-    """In both estimands; nothing without a task that has trials in both arms.
+    """In both estimands, on tasks like these where repositories do not bear on their test; nothing without a task
+    that has trials in both arms.
 
     Over all primary tasks, also those that the contrast leaves out since losses left them too few trials: they
     enter as far as an assumption gives them trials. A retry that measured does not undo the loss before it: longer
@@ -129,7 +131,8 @@ def robust(
     under each assumption.
     """
     a, b = scheme.pair(contrast)
-    as_measured = counts.arms(a, b, counts.tasks_of(scheme, contrast))
+    compared = counts.tasks_of(scheme, contrast)
+    as_measured = counts.arms(a, b, compared)
     first = columns.without(columns.first_missing | columns.forged)
     kept = counted(first, scheme)
     lost = per_cell(first, scheme, ~first.valid)
@@ -139,10 +142,11 @@ def robust(
     arms = [(kept.passes[some, side], kept.valid[some, side], lost[some, side]) for side in (a, b)]
     six = (*arms[0], *arms[1])
     forged = int(np.sum(columns.forged & np.isin(columns.condition, (a, b))))
-    return (
-        *_on_these(contrast, Arms(*as_measured), six, scheme, columns, judge, forged),
-        _finding(contrast, "tasks_like_these", _fixed(_paired, scheme, six), Arms(*as_measured), six, forged),
-    )
+    on_these = _on_these(contrast, Arms(*as_measured), six, scheme, columns, judge, forged)
+    if TasksClaim.of(scheme, compared, primary=True).several:
+        return (*on_these,)  # the test by repositories is not that of tasks in any order
+    like = _finding(contrast, "tasks_like_these", _fixed(_paired, scheme, six), Arms(*as_measured), six, forged)
+    return (*on_these, like)
 
 
 def _on_these(

@@ -114,6 +114,12 @@ def _declared(plan: Plan, where: str) -> Primary:
             where=where,
             hint="leave it out; a campaign that is to be combined declares `primary` before it runs",
         )
+    if plan.primary.estimand == "other_repositories":
+        raise OperatorError(
+            "the campaign's claim is about other repositories, and no test over several of them is specified",
+            where=where,
+            hint="leave it out, and read its own report",
+        )
     return plan.primary
 
 

@@ -16,6 +16,7 @@ from trialfleet_analysis.source import find_source
 from trialfleet_analysis.tables.columns import among, codes, known, numbers, some, truths
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_designs.comparison.tasks_like_these import name_repositories
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.declaration import Declaration, Place
@@ -64,10 +65,10 @@ def _from_file(path: Path) -> Subject:
     loaded = yamlfile.read(path, CampaignSpec)
     spec, tasks = loaded.value, campaign_tasks(loaded)
     kept = [task for task in tasks if task.spec.status is not Status.NO_ORACLE]
-    compared, repositories = tuple(task.spec.id for task in kept), tuple(task.repository for task in kept)
+    compared = tuple(task.spec.id for task in kept)
     _comparing(len(spec.single_conditions), loaded.where("conditions"))
     found = _subject(spec.campaign, spec.primary, compared, len(tasks) - len(compared), spec.reps)
-    return replace(found, repositories=repositories)
+    return replace(found, repositories=name_repositories([task.repository for task in kept]))
 
 
 def _frozen(campaign: str, store: str | None) -> Subject:
@@ -77,8 +78,7 @@ def _frozen(campaign: str, store: str | None) -> Subject:
     _comparing(len(frame.conditions), campaign)
     plan = frame.plan
     found = _subject(plan.title, plan.declared, compared, len(plan.tasks) - len(compared), frame.reps)
-    known = [task.repository for task in plan.tasks if task.primary and task.repository is not None]
-    return replace(found, repositories=tuple(known) if len(known) == len(compared) else ())
+    return replace(found, repositories=name_repositories([task.repository for task in plan.tasks if task.primary]))
 
 
 def _subject(name: str, declared: Declaration | None, tasks: tuple[str, ...], apart: int, reps: int) -> Subject:

@@ -35,7 +35,6 @@ from trialfleet_statistics.comparisons import (
     conditional_odds_ratio,
     heterogeneity,
     midp_size,
-    paired_t_on_tasks,
     stratified_exact,
 )
 from trialfleet_statistics.estimates import (
@@ -149,9 +148,7 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
     tasks = compared.mask_among(scheme.tasks)
     four = counts.arms(a, b, tasks)
     rate_a, rate_b = rates(four[0], four[1]), rates(four[2], four[3])
-    repositories = tuple(name for name, kept in zip(scheme.repositories, tasks, strict=False) if kept)
-    others = scheme.declared is not None and scheme.declared.estimand == "other_repositories"
-    claim = TasksClaim(repositories, others=others and sides.role == "primary")
+    claim = TasksClaim.of(scheme, tasks, primary=sides.role == "primary")
     return Contrast(
         treatment=sides.treatment,
         control=sides.control,
@@ -163,7 +160,7 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
         these_tasks=on_these_tasks(four, companion(columns, a, b, tasks), alpha=scheme.alpha),
         tasks_like_these=on_tasks_like_these(rate_a, rate_b, list(compared.tasks), claim, scheme.alpha),
         heterogeneity=between_tasks(four),
-        with_thin=_with_thin(compared, scheme, counts, a, b),
+        with_thin=_with_thin(compared, scheme, counts, (a, b), primary=sides.role == "primary"),
     )
 
 
@@ -179,16 +176,16 @@ def pair_tasks(scheme: Scheme, columns: Columns, counts: CellCounts, a: int, b: 
 
 
 def _with_thin(
-    compared: ComparedTasks, scheme: Scheme, counts: CellCounts, a: int, b: int
+    compared: ComparedTasks, scheme: Scheme, counts: CellCounts, pair: tuple[int, int], *, primary: bool
 ) -> WithThinTasks | None:
     if not compared.thin:
         return None
     every = replace(compared, tasks=(*compared.tasks, *compared.thin)).mask_among(scheme.tasks)
-    x_a, n_a, x_b, n_b = counts.arms(a, b, every)
-    level = 1 - scheme.alpha
-    like = paired_t_on_tasks(rates(x_a, n_a), rates(x_b, n_b), level=level).interval
-    assert like is not None, "a paired t-test always has its interval, if only an undefined one"
-    return WithThinTasks(stratified_miettinen_nurminen(x_a, n_a, x_b, n_b, level=level), like)
+    x_a, n_a, x_b, n_b = counts.arms(*pair, every)
+    claim, kept = TasksClaim.of(scheme, every, primary=primary), np.ones(n_a.size, dtype=np.bool_)
+    like = claim.judge(rates(x_a, n_a), rates(x_b, n_b), kept, scheme.alpha).interval
+    assert like is not None, "the test always has its interval, if only an undefined one"
+    return WithThinTasks(stratified_miettinen_nurminen(x_a, n_a, x_b, n_b, level=1 - scheme.alpha), like)
 
 
 def _composition(scheme: Scheme, sides: Sides) -> Composition:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import stats
 
+from trialfleet_designs.comparison.columns import FourCounts, Scheme, rates
 from trialfleet_designs.comparison.correction import AdjustedPValue
 from trialfleet_designs.comparison.plain import plain_test
+from trialfleet_designs.comparison.within_margin import paired_equivalence
 from trialfleet_statistics.comparisons import (
     Claim,
+    EquivalenceTest,
     PairedT,
     RepositoriesTest,
     mean_over_repositories,
@@ -60,6 +65,28 @@ class TasksClaim:
         """Whether repositories bear on the test: there are two or more, one of them with two tasks."""
         return 1 < len(set(self.repositories)) < len(self.repositories) or self.others
 
+    @classmethod
+    def of(cls, scheme: Scheme, kept: Bools, *, primary: bool) -> TasksClaim:
+        """Of the tasks that are `kept`, of all of `scheme`."""
+        names = tuple(name for name, stays in zip(scheme.repositories, kept, strict=False) if stays)
+        others = scheme.declared is not None and scheme.declared.estimand == "other_repositories"
+        return cls(names, others=others and primary)
+
+    def judge_within(self, four: FourCounts, margin: float, alpha: float) -> EquivalenceTest:
+        """Two one-sided tests of the tasks' differences within the margin."""
+        a, b = rates(four[0], four[1]), rates(four[2], four[3])
+        if not self.several or not self.repositories:
+            return paired_equivalence(four, margin, alpha)
+        found = self.judge(a, b, np.ones(a.size, dtype=np.bool_), 2 * alpha)
+        interval = found.interval
+        assert interval is not None, "the test always has its interval, if only an undefined one"
+        mean, error = interval.estimate, found.error if isinstance(found, RepositoriesTest) else None
+        if mean is None or error is None or found.df is None or found.p_value is None:
+            return replace(EquivalenceTest(None, None, found.method, reason=found.reason), interval=interval)
+        p_lower, p_upper = (float(stats.t.sf(sign * mean / error + margin / error, found.df)) for sign in (1, -1))
+        test = EquivalenceTest(max(p_lower, p_upper), None, found.method)
+        return replace(test, p_lower=p_lower, p_upper=p_upper, interval=interval)
+
     def judge(self, a: Floats, b: Floats, kept: Bools, alpha: float) -> RepositoriesTest | PairedT:
         """The test of the tasks' differences, of those that are `kept`."""
         if not self.several or not self.repositories:
@@ -67,6 +94,16 @@ class TasksClaim:
         names = [name for name, stays in zip(self.repositories, kept, strict=True) if stays]
         claim: Claim = "other_repositories" if self.others else "these_repositories"
         return mean_over_repositories(a[kept] - b[kept], names, claim=claim, level=1 - alpha)
+
+
+def name_repositories(each: Sequence[str | None]) -> tuple[str, ...]:
+    """Of each task; nothing where one is not known.
+
+    >>> name_repositories(["a", "b"]), name_repositories(["a", None])
+    (('a', 'b'), ())
+    """
+    known = [name for name in each if name is not None]
+    return tuple(known) if len(known) == len(each) else ()
 
 
 def on_tasks_like_these(

@@ -96,7 +96,7 @@ def looks_plan(of: Stopping) -> LooksPlan:
     found: list[LooksScenario] = []
     se = 0.0
     for effect in _possible(of):
-        revision, both = _revision(of), of.rates.compare(effect)
+        revision, both = _revision(of), of.rates.compare(effect, none_differs=True)
         looked, fixed = _drawn(of, both, design, rule, drop, revision), _drawn(of, both, once, None)
         whole = _drawn(of, both, design, rule, 0, revision).power if drop else None
         trials, futile = looked.share * 2 * of.rates.tasks * of.reps, float(looked.futile.sum())
@@ -181,7 +181,7 @@ def bets_plan(of: Stopping) -> BetsPlan:
     found: list[BetsScenario] = []
     se = 0.0
     for effect, most in product(_possible(of), (of.reps, math.ceil(1.5 * of.reps), 2 * of.reps)):
-        both, alpha = of.rates.compare(effect), of.primary.alpha
+        both, alpha = of.rates.compare(effect, none_differs=True), of.primary.alpha
         one = betting_power(*both, bets, most, alpha=alpha, simulations=of.simulations, seed=of.seed)
         blocks, se = one.share * most, max(se, one.se)
         found.append(BetsScenario(effect, most, one.power, 2 * blocks * of.rates.tasks, of.cost(blocks)))

@@ -90,7 +90,7 @@ def _row(declared: TrendPrimary, lowest: TaskRates, reps: int, effect: float | N
     room = 1 - lowest.mean
 
     def at(true_effect: float) -> TrendScenario:
-        highest, least = lowest.compare(true_effect)
+        highest, least = lowest.compare(true_effect, none_differs=True)
         rates = dosed_rates(least, highest, declared.steps)
         found = trend_power(
             rates, reps, declared.steps, alpha=effort.alpha, simulations=effort.simulations, seed=effort.seed

@@ -20,11 +20,11 @@ SAME = 1e-12
 
 @dataclass(frozen=True)
 class RepositoriesTest(Test):
-    """`df`: degrees of freedom; `repositories`: how many the tasks come from. `interval`: known also where the
-    test
-    is not made, for want of degrees of freedom."""
+    """`df`: degrees of freedom; `error`: standard error of the mean; `repositories`: how many the tasks come from.
+    `interval`: known also where the test is not made, for want of degrees of freedom."""
 
     df: float | None = None
+    error: float | None = None
     repositories: int = 0
     interval: Interval | None = None
 
@@ -78,6 +78,7 @@ def mean_over_repositories(
         n_informative=values.size,
         reason=reason,
         df=df,
+        error=error,
         repositories=len(names),
         interval=interval,
     )

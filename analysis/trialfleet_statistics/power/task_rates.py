@@ -25,9 +25,9 @@ class TaskRates(ABC):
         """Of the control's rates."""
 
     @abstractmethod
-    def compare(self, effect: float) -> tuple[Floats, Floats]:
-        """Rates of treatment and control at a mean effect, shape (T,) or (simulations, T). Raises `ValueError` for
-        an effect that cannot be."""
+    def compare(self, effect: float, *, none_differs: bool = False) -> tuple[Floats, Floats]:
+        """Rates of treatment and control at a mean effect, shape (T,) or (simulations, T). `none_differs`: without
+        an effect no task has one; else effects may cancel. Raises `ValueError` for an effect that cannot be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +45,14 @@ class KnownTasks(TaskRates):
     def mean(self) -> float:
         return float(self.control.mean())
 
-    def compare(self, effect: float) -> tuple[Floats, Floats]:
+    def compare(self, effect: float, *, none_differs: bool = False) -> tuple[Floats, Floats]:
         return shifted(self.control, effect), self.control
 
 
 @dataclass(frozen=True)
 class DrawnTasks(TaskRates):
-    """So many tasks of a population, drawn anew in each of so many campaigns. Without an effect none of them has
-    one; with one, effects differ by the population's `sigma_int`. `population`: its `treatment` is not used."""
+    """So many tasks of a population, drawn anew in each of so many campaigns. Effects differ by the population's
+    `sigma_int`. `population`: its `treatment` is not used."""
 
     population: Population
     number: int
@@ -67,11 +67,12 @@ class DrawnTasks(TaskRates):
     def mean(self) -> float:
         return self.population.control
 
-    def compare(self, effect: float) -> tuple[Floats, Floats]:
+    def compare(self, effect: float, *, none_differs: bool = False) -> tuple[Floats, Floats]:
+        sharp = none_differs and not effect
         of = replace(self.population, treatment=self.population.control + effect)
-        found = calibrated(of if effect else replace(of, sigma_int=0.0))
+        found = calibrated(replace(of, sigma_int=0.0) if sharp else of)
         a, b = drawn_rates(of, found, tasks=self.number, simulations=self.simulations, seed=self.seed)
-        if not effect:
+        if sharp:
             return b, b
         half = np.random.default_rng([self.seed, 2]).normal(0, found.sigma_logit / 2, a.shape)
         return floats(special.expit(special.logit(a) + half)), floats(special.expit(special.logit(b) - half))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -55,11 +57,12 @@ def _run(script: str, given: dict[str, str | None]) -> None:
 
     root = find_checkout()
     if root is None:
-        root = Path(FOLDER)
+        root = Path(FOLDER, version("trialfleet"))  # another version's copy stays as it is
         copy_shared("k8s", root / "k8s")
         copy_shared("tasks/quickstart", root / "tasks/quickstart")
     variables = {name: value for name, value in given.items() if value is not None}
-    program = {"TRIALFLEET_PROGRAM": str(Path(sys.executable).parent / "trialfleet")}
+    beside = shutil.which("trialfleet", path=str(Path(sys.executable).parent))
+    program = {"TRIALFLEET_PROGRAM": beside or shutil.which("trialfleet") or "trialfleet"}
     ended = subprocess.run(
         ("bash", str(root / "k8s/kind" / script)), env={**os.environ, **program, **variables}, check=False
     )

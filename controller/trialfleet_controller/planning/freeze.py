@@ -45,6 +45,7 @@ from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
 from trialfleet_repository.cache import Cache
 from trialfleet_sandbox.protocol import Sandbox
+from trialfleet_statistics.comparisons.repositories import LEAST_DF, satterthwaite_df
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
@@ -76,6 +77,7 @@ def prepare(
     tasks = with_contexts(file, campaign_tasks(file.loaded), shop.objects)
     check_size(len(tasks), len(file.conditions), file.spec.reps, where=file.where("reps"))
     _check_statuses(file, tasks)
+    _check_repositories(file, tasks)
     _check_block_cost(file, len(tasks))
     check_deliveries(file, identities)
     agents = {name: planned_agent(file.agents[name], identity) for name, identity in identities.items()}
@@ -128,6 +130,26 @@ def prepare(
         banner=_banner(distinct(agent.spec for agent in agents.values()), identities.values()),
         kubernetes=kubernetes,
     )
+
+
+def _check_repositories(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
+    """A claim about other repositories needs enough of them, known by name. Raises `OperatorError`."""
+    if getattr(file.spec.primary, "estimand", None) != "other_repositories":
+        return
+    where, names = file.where("primary", "estimand"), [task.repository for task in tasks]
+    for task, name in zip(tasks, names, strict=True):
+        if name is None:
+            said = f"it is not known which repository {task.id} is from"
+            raise OperatorError(said, where=where, hint=f"add repo.url to {task.file}")
+    sizes = [names.count(name) for name in dict.fromkeys(names)]
+    df = satterthwaite_df(sizes) if len(sizes) > 1 else 0.0
+    if df < LEAST_DF:
+        raise OperatorError(
+            f"{plural(len(sizes), 'repository')} cannot carry a claim about others ({df:.1f} degrees of freedom, "
+            f"at least {LEAST_DF:g} are needed)",
+            where=where,
+            hint="take tasks of more repositories, or declare tasks_like_these: those of these repositories",
+        )
 
 
 def _declared(spec: CampaignSpec) -> dict[str, Any]:

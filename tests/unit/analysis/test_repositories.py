@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from tests.support.random_campaigns import report_of
 from tests.unit.analysis.columns_fixture import laid_out, scheme
@@ -83,11 +84,13 @@ def test_the_size(claim: Claim, most: float) -> None:
     assert 0.03 <= rejected / 1_500 <= most
 
 
-def reported(estimand: str, repositories: Sequence[str]) -> Report:
+def reported(estimand: str, repositories: Sequence[str], **declared: float) -> Report:
     """Six reps; the treatment passes more often in every task."""
     rng = np.random.default_rng(1)
     passed = (rng.random((len(repositories), 2, 6)) < np.array([0.9, 0.4])[:, None]).astype(float)
-    primary = Primary.model_validate({"treatment": "intent_layer", "control": "none", "estimand": estimand})
+    primary = Primary.model_validate(
+        {"treatment": "intent_layer", "control": "none", "estimand": estimand, **declared}
+    )
     fixed = replace(scheme(len(repositories), reps=6, primary=primary), repositories=tuple(repositories))
     return report_of(fixed, laid_out(passed))
 
@@ -118,3 +121,29 @@ def test_what_power_says_of_repositories() -> None:
     assert found is not None
     assert (found.repositories, found.df, found.carries) == (3, satterthwaite_df([4, 4, 4]), False)
     assert [round(factor, 3) for _, factor in found.inflation] == [1.03, 1.072]
+
+
+@pytest.mark.parametrize("estimand", ["tasks_like_these", "other_repositories"])
+def test_every_figure_of_the_claim_is_by_its_repositories(estimand: str) -> None:
+    """The margin's test has the headline's error and degrees of freedom, and no test that takes tasks as
+    independent stands beside it."""
+    found = reported(estimand, [f"r{n // 2}" for n in range(16)], margin=0.9)
+    like = found.headline.tasks_like_these
+    margin = next(one for one in found.analysis.equivalence if one.estimand == "tasks_like_these")
+    half = (like.difference.high - like.difference.low) / 2 / stats.t.ppf(0.975, like.df)
+    t = [(like.difference.estimate + 0.9) / half, (0.9 - like.difference.estimate) / half]
+    assert [margin.p_lower, margin.p_upper] == pytest.approx(stats.t.sf(t, like.df))
+    naive = reported("tasks_like_these", [f"r{n}" for n in range(16)], margin=0.9)
+    plain = next(one for one in naive.analysis.equivalence if one.estimand == "tasks_like_these")
+    assert margin.p_upper != pytest.approx(plain.p_upper, rel=1e-3)
+    assert (
+        "tasks_like_these" in {one.estimand for one in naive.analysis.robustness} or not naive.analysis.robustness
+    )
+    assert "tasks_like_these" not in {one.estimand for one in found.analysis.robustness}
+
+
+def test_too_few_repositories_show_nothing_within_a_margin() -> None:
+    found = reported("other_repositories", [f"r{n // 3}" for n in range(9)], margin=0.9)
+    margin = next(one for one in found.analysis.equivalence if one.estimand == "tasks_like_these")
+    assert (margin.equivalent, margin.p_value) == (None, None)
+    assert "no larger than" not in " ".join(found.answer)

@@ -25,13 +25,14 @@ DRAWN = DrawnTasks(Population(0.5, 0.5, icc=0.4, sigma_int=0.1), 8, 4_000, seed=
 LOOKS = SequentialDesign.of(10)
 
 
-def test_drawn_tasks_have_the_means_of_their_population_and_no_effect_where_there_is_none() -> None:
+def test_drawn_tasks_have_the_means_of_their_population_and_effects_that_differ() -> None:
     treated, control = DRAWN.compare(0.15)
     assert treated.shape == control.shape == (4_000, 8)
     assert [treated.mean(), control.mean()] == pytest.approx([0.65, 0.5], abs=5 * math.sqrt(0.1 / control.size))
     assert np.std(treated - control) == pytest.approx(0.1, abs=0.01)
-    assert np.array_equal(*DRAWN.compare(0.0))
+    assert np.array_equal(*DRAWN.compare(0.0, none_differs=True))
     assert np.array_equal(DRAWN.compare(0.15)[0], treated)
+    assert np.std(np.subtract(*DRAWN.compare(0.0))) == pytest.approx(0.1, abs=0.01), "effects that cancel"
 
 
 def _test_once(of: TaskRates) -> SequentialPower:
