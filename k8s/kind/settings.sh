@@ -8,9 +8,9 @@ if ! [[ $cluster =~ ^[a-z0-9][a-z0-9.-]{0,49}$ ]]; then
   exit 2
 fi
 files=.kind/$cluster # .env: the store's keys; .yaml: the demo; .log; .creating: there while kind creates the cluster
-up="make kind-up" down="make kind-down"
-[ -z "${TRIALFLEET_PROGRAM:-}" ] || up="trialfleet kind up" down="trialfleet kind down"
-[ "$cluster" = trialfleet ] || up="KIND_CLUSTER=$cluster $up" down="KIND_CLUSTER=$cluster $down"
+up="make kind-up" down="make kind-down" named=KIND_CLUSTER=
+[ -z "${TRIALFLEET_PROGRAM:-}" ] || up="trialfleet kind up" down="trialfleet kind down" named="--name "
+[ "$cluster" = trialfleet ] || up+=" $named$cluster" down+=" $named$cluster"
 
 engine=${KIND_EXPERIMENTAL_PROVIDER:-docker}
 if [ -z "${KIND_EXPERIMENTAL_PROVIDER:-}" ] && [[ $(docker --version 2>/dev/null) != "Docker version"* ]]; then

@@ -147,6 +147,16 @@ def test_from_nothing_to_the_next_command(checkout: Checkout) -> None:
     assert all((checkout.folder / ".kind" / task).is_file() for task in written["tasks"])
 
 
+def test_an_installed_program_names_itself_and_where_its_files_are(checkout: Checkout) -> None:
+    program = str(checkout.folder / ".venv/bin/trialfleet")
+    done = up(checkout, free_port(), KIND_CLUSTER="other", TRIALFLEET_PROGRAM=program)
+    assert done.returncode == 0, done.stderr
+    assert f"set -a; . {checkout.folder}/.kind/other.env; set +a" in done.stdout
+    assert f"  trialfleet run {checkout.folder}/.kind/other.yaml" in done.stdout
+    assert "trialfleet kind down --name other" in done.stdout
+    assert "make" not in done.stdout
+
+
 def test_again_uses_the_clusters_port_and_keys(checkout: Checkout) -> None:
     port = free_port()
     assert up(checkout, port).returncode == 0
