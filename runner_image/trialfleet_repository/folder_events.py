@@ -17,6 +17,7 @@ _CHANGES = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE 
 
 _HEAD = struct.Struct("iIII")
 _READ_BYTES = 2**16  # at a time; an event has at most 272
+_MOST_EVENTS = 2**15  # of a reading; the kernel keeps 2**14, unless told otherwise
 _USED_UP = (errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSYS)
 
 
@@ -57,16 +58,19 @@ class FolderEvents:
         return None
 
     def read(self) -> list[FolderEvent]:
-        """All events so far, oldest first; a watch that has ended is left out."""
+        """All events so far, oldest first, without those of a folder's own status; a watch that has ended is left
+        out. Ends early if events were lost, or come as fast as they are read: then only this is returned."""
         found: list[FolderEvent] = []
+        count = 0
         while data := self._read_some():
             at = 0
             while at < len(data):
                 watch, mask, _, length = _HEAD.unpack_from(data, at)
                 at += _HEAD.size + length
-                if mask & _Q_OVERFLOW:
-                    found.append(FolderEvent(None))
-                elif not mask & _IGNORED:
+                count += 1
+                if mask & _Q_OVERFLOW or count > _MOST_EVENTS:
+                    return [FolderEvent(None)]
+                if not mask & _IGNORED and mask != _ATTRIB | _ISDIR:
                     name = data[at - length : at].rstrip(b"\0")
                     found.append(FolderEvent(watch, name, bool(mask & _ISDIR)))
         return found

@@ -69,11 +69,15 @@ class WorkspaceWatch:
         self._folders = {""} | {parent for path in given for parent in _parents(path)}
         self._watched = dict[int, str]()  # inotify's number -> folder
         self._seen = dict[str, int | None]()  # files of the last scan and, without inotify, their signatures
-        self._entries, self._spent_s = 0, 0.0
+        self._entries, self._spent_s, self._began_s = 0, 0.0, 0.0
         self.changed = set[str]()  # every path that was ever found changed
         self.events = _open_events() if use_events else None
-        with self._counted():
-            self._learn()
+        try:
+            with self._counted():
+                self._learn()
+        except BaseException:
+            self.close()
+            raise
 
     def look(self) -> list[ChangedFile]:
         """The changes since the last look; git may ignore some of the new files. Raises `WatchLost`."""
@@ -90,8 +94,8 @@ class WorkspaceWatch:
         new = {path for path in paths if path not in self._given}
         try:
             return self._rules.find_ignored(new)
-        except GitError as error:
-            raise WatchLost(str(error)) from error
+        except (GitError, OSError) as error:
+            raise WatchLost(f"git cannot be asked what it ignores: {error}") from error
 
     def find_unseen(self, paths: Iterable[str]) -> list[str]:
         """Those of `paths`, which have changed, that no look has found although it should have. Raises
@@ -101,18 +105,21 @@ class WorkspaceWatch:
         return [path for path in missed if path not in ignored]
 
     def close(self) -> None:
-        if self.events is not None:
-            self.events.close()
-            self.events = None
+        events, self.events = self.events, None
+        if events is not None:
+            events.close()
 
     @contextmanager
     def _counted(self) -> Generator[None]:
-        began = time.thread_time()
+        self._began_s = time.thread_time()
         try:
             yield
         finally:
-            self._spent_s += time.thread_time() - began
-        if self._spent_s > _LONGEST_S:
+            self._spent_s += time.thread_time() - self._began_s
+
+    def _refuse_long(self) -> None:
+        """Before every folder and every file of a look."""
+        if self._spent_s + time.thread_time() - self._began_s > _LONGEST_S:
             raise WatchLost(f"looking at it took more than {_LONGEST_S:.0f} s")
 
     def _learn(self) -> None:
@@ -208,6 +215,7 @@ class WorkspaceWatch:
         """`fresh`: takes new folders, which are not entered; None: they are."""
         if folder.count("/") > _DEEPEST:
             return
+        self._refuse_long()
         self._folders.add(folder)
         if len(self._folders) > MAX_FOLDERS:
             raise WatchLost(f"more than {MAX_FOLDERS} folders")
@@ -264,6 +272,7 @@ class WorkspaceWatch:
     def _read(self, path: str) -> tuple[_State, float]:
         """The file's state, and when it last changed. Of what cannot be read, or is too large to be, the times
         stand for the content."""
+        self._refuse_long()
         folder, _, name = path.rpartition("/")
         with _unless_gone(path), self._opened(folder) as descriptor:
             try:
@@ -314,8 +323,11 @@ def _read_state(name: str, folder: int, status: os.stat_result, given: tuple[str
     if status.st_size > limit:
         return times
     try:
-        with _open_at(name, _FILE, folder) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
+        with _open_at(name, _FILE, folder) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # exchanged meanwhile
+                return None
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
     except PermissionError:
         return times
     return times if len(data) > limit else (kind, len(data), sha256(data))

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -404,3 +405,40 @@ def test_tests_in_an_environment_that_changed_meanwhile_are_no_verdict(own_cache
     again = attempt(own_cache, "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py")
     assert again.end.scored is not None, again.end.loss
     assert again.end.scored.verdict is Verdict.PASSED
+
+
+@dataclass
+class BrokenWatchLab(Lab):
+    """Its runner raises an error where it looks at the agent's edits."""
+
+    breaks: str = ""
+
+    @property
+    def runner(self) -> tuple[str, ...]:
+        script = self.root / "runner.py"
+        module, _, function = self.breaks.partition(":")
+        lines = [
+            f"import runpy, {module} as watch",
+            "def fail(*_, **__):",
+            "    raise OSError(28, 'No space left on device')",
+            f"watch.{function} = fail",
+            "runpy.run_module('trialfleet_runner.attempt', run_name='__main__', alter_sys=True)",
+        ]
+        script.write_text("\n".join(lines))
+        return (sys.executable, str(script))
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        "trialfleet_repository.ignore_rules:git",  # when the agent has ended
+        "trialfleet_repository.workspace_watch:WorkspaceWatch.find_unseen",  # when its patch is made
+    ],
+)
+def test_a_watch_that_fails_costs_the_edits_and_no_verdict(tmp_path: Path, breaks: str) -> None:
+    tmp_path.chmod(0o755)
+    lab = BrokenWatchLab(tmp_path, breaks=breaks)
+    left = lab.run(lab.grants(shell("sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; touch new.py")))
+    assert left.end.scored is not None, left.end.loss
+    assert (left.end.scored.verdict, left.end.scored.metrics.edits) == (Verdict.PASSED, None)
+    assert ["No space left" in words for words in left.bundle.manifest.warnings] == [True]

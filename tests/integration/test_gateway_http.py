@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -592,3 +592,17 @@ print(len(data), data[:3])
         out, _ = program.communicate(timeout=60)
     listening.close()
     assert out.strip() == "300000 b'cba'"
+
+
+def test_requests_are_watched_only_while_somebody_watches(tmp_path: Path, provider: ScriptedMessages) -> None:
+    turns = list[int]()
+
+    def look(turn: int) -> Callable[[], None]:
+        turns.append(turn)
+        return lambda: None
+
+    with opened(tmp_path, provider.url) as gateway:
+        with gateway.watch_requests(look):
+            assert ask(gateway, body())[0] == 200
+        assert ask(gateway, body())[0] == 200
+    assert turns == [0]

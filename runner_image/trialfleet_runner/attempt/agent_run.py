@@ -170,11 +170,12 @@ def _observe(
 ) -> tuple[Exit, ObservedEdits]:
     """Run the agent, and watch what changes in its workspace."""
     turns, seconds = (before.turns, before.exit.wall_s) if before is not None and before.exit else (0, 0.0)
-    with EditWatch(ready, place.scratch, turns_before=turns, seconds_before=seconds) as watch:
+    with ExitStack() as stack:
+        watch = stack.enter_context(EditWatch(ready, place.scratch, turns_before=turns, seconds_before=seconds))
         if gateway is None:
             watch.follow()
         else:
-            gateway.watch_requests(watch.look_at_request)
+            stack.enter_context(gateway.watch_requests(watch.look_at_request))
         return run(job), watch.finish(None if gateway is None else gateway.turns)
 
 

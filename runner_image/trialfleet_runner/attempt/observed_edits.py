@@ -12,28 +12,33 @@ from trialfleet_repository.workspace_watch import WatchLost
 MOST_STEPS = 1_000  # changes that a trajectory shows; all are counted
 
 
-def _nothing(_: Iterable[str]) -> list[str]:
-    return []
+def describe_failure(error: Exception) -> str:
+    """Why the edits are not known; never empty.
+
+    >>> describe_failure(WatchLost("more than 9 files")), describe_failure(TypeError("no"))
+    ('more than 9 files', 'TypeError: no')
+    """
+    return (str(error) if isinstance(error, WatchLost) else "") or f"{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True)
 class ObservedEdits:
     """`changes`: in order; None: they could not be observed, and `lost` says why. `find_unseen`: of paths that
-    have changed, those that should be among the changes."""
+    have changed, those that should be among the changes: all, if nothing was observed."""
 
     changes: tuple[WorkspaceChange, ...] | None = ()
     lost: str = ""
-    find_unseen: Callable[[Iterable[str]], list[str]] = _nothing
+    find_unseen: Callable[[Iterable[str]], list[str]] = list
 
     def confirm(self, changed: Iterable[str]) -> ObservedEdits:
         """As they are if they hold every file of the patch, which has `changed`; else they are incomplete, and
-        nothing is known."""
+        nothing is known. Raises nothing: whatever fails here, the patch is the same."""
         if self.changes is None:
             return self
         try:
             unseen = self.find_unseen(changed)
-        except WatchLost as error:
-            return replace(self, changes=None, lost=str(error))
+        except Exception as error:
+            return replace(self, changes=None, lost=describe_failure(error))
         lost = f"the change of {unseen[0]} was not seen when it happened" if unseen else ""
         return replace(self, changes=None, lost=lost) if lost else self
 

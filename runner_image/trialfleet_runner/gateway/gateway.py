@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from trialfleet_deliveries.received_texts import DeclaredText, ReceivedTexts
@@ -107,10 +108,15 @@ class Gateway:
         received = self._shared.received
         return Receipts(requests=received.requests, unread=received.unread, receipts=received.make_receipts())
 
-    def watch_requests(self, look: RequestWatch) -> None:
-        """Call `look` at every model request with the number of turns so far: the agent has the results of their
-        tools. It may be called by several threads at once."""
-        self._shared.on_request = look
+    @contextmanager
+    def watch_requests(self, look: RequestWatch) -> Generator[None]:
+        """Meanwhile, call `look` at every model request with the number of turns so far: the agent has the results
+        of their tools. It may be called by several threads at once, and must raise nothing."""
+        before, self._shared.on_request = self._shared.on_request, look
+        try:
+            yield
+        finally:
+            self._shared.on_request = before
 
     @property
     def turns(self) -> int:

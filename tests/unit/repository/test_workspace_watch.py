@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +17,7 @@ import pytest
 from trialfleet_agents.context_files import is_context_file
 from trialfleet_repository import workspace_watch
 from trialfleet_repository.excluded_paths import Exclusions
-from trialfleet_repository.folder_events import EventsUnavailable, FolderEvents
+from trialfleet_repository.folder_events import EventsUnavailable, FolderEvent, FolderEvents
 from trialfleet_repository.ignore_rules import IgnoreRules
 from trialfleet_repository.trees import EntryKind, TreeEntry
 from trialfleet_repository.workspace import Template, build_template, clone
@@ -288,3 +291,110 @@ def test_a_large_tree_without_inotify_is_not_compared(tmp_path: Path, monkeypatc
     monkeypatch.setattr(FolderEvents, "__init__", refuse)
     with pytest.raises(WatchLost, match="max_user_instances"):
         make_watch(template, tmp_path / "workspace")
+
+
+def test_a_folder_s_own_status_is_no_event(template: Template, workspace: Path) -> None:
+    watch = make_watch(template, workspace)
+    assert watch.events is not None
+    for folder in (workspace, workspace / "src"):
+        folder.chmod(0o700)
+        os.utime(folder)
+    assert watch.events.read() == []
+    (workspace / "src" / "a.py").touch()
+    assert watch.events.read() != []
+    watch.close()
+
+
+@pytest.mark.parametrize("mask", [0x2, 0x40000004, 0x8000])  # a file's change, a folder's status, a watch's end
+def test_events_that_come_faster_than_they_are_read_end(monkeypatch: pytest.MonkeyPatch, mask: int) -> None:
+    data = struct.pack("iIII", 1, mask, 0, 0) * 4096
+    events = FolderEvents()
+    readings = itertools.count()
+
+    def read_some(_: FolderEvents) -> bytes:
+        assert next(readings) < 100, "it goes on for ever"
+        return data
+
+    monkeypatch.setattr(FolderEvents, "_read_some", read_some)
+    assert events.read() == [FolderEvent(None)]
+    events.close()
+
+
+@pytest.mark.parametrize("use_events", [True, False])
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_a_file_that_is_exchanged_while_it_is_opened_is_none(
+    template: Template, workspace: Path, monkeypatch: pytest.MonkeyPatch, *, kind: str, use_events: bool
+) -> None:
+    """A pipe that somebody holds open has nothing to read, and is not at its end."""
+    held = list[int]()
+
+    def exchange(*args: Any, dir_fd: int | None = None) -> int:
+        if args[0] == "a.py":
+            (workspace / "src/a.py").unlink()
+            if kind == "pipe":
+                os.mkfifo(workspace / "src/a.py")
+                held.append(real(workspace / "src/a.py", os.O_RDWR))
+            else:
+                (workspace / "src/a.py").mkdir()
+        return real(*args, dir_fd=dir_fd)
+
+    watch, real = make_watch(template, workspace, use_events=use_events), os.open
+    (workspace / "src/a.py").write_text("z")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", exchange)
+        assert {one.path: one.how for one in watch.look()} == {"src/a.py": "removed"}
+    assert watch.look() == []
+    watch.close()
+    for descriptor in held:
+        os.close(descriptor)
+
+
+def count_inotify() -> int:
+    links = [path for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return sum("inotify" in str(path.readlink()) for path in links)
+
+
+def test_a_watch_that_cannot_start_holds_nothing(
+    template: Template, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = count_inotify()
+    monkeypatch.setattr(workspace_watch, "MAX_FOLDERS", 1)
+    with pytest.raises(WatchLost, match="more than 1 folders"):
+        make_watch(template, workspace)
+    assert count_inotify() == before
+
+
+@pytest.mark.parametrize("use_events", [True, False])
+def test_a_look_ends_when_its_time_is_over(
+    template: Template, workspace: Path, monkeypatch: pytest.MonkeyPatch, *, use_events: bool
+) -> None:
+    watch = make_watch(template, workspace, use_events=use_events)
+    for number in range(200):
+        (workspace / f"{number}.py").write_text("z")
+    seconds, read = itertools.count(), list[str]()
+
+    def count_read(name: str, *args: Any) -> Any:
+        read.append(name)
+        return real(name, *args)
+
+    real = workspace_watch._read_state  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(workspace_watch, "_read_state", count_read)
+    monkeypatch.setattr(time, "thread_time", lambda: float(next(seconds)))
+    with pytest.raises(WatchLost, match="took more than 30 s"):
+        watch.look()
+    assert 0 < len(read) < 40
+    watch.close()
+
+
+def test_a_machine_without_room_for_the_rules_knows_nothing_until_there_is(
+    template: Template, workspace: Path
+) -> None:
+    watch = make_watch(template, workspace)
+    rules = workspace.parent / "rules-True"
+    rules.write_text("a file")
+    with pytest.raises(WatchLost, match="git cannot be asked"):
+        watch.find_ignored(["secret.txt"])
+    rules.unlink()
+    (rules / "rules").mkdir(parents=True)
+    assert watch.find_ignored(["secret.txt", "src/new.py"]) == {"secret.txt"}
+    watch.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,6 +36,21 @@ def test_a_patch_with_a_file_that_was_not_seen_to_change_makes_all_unknown() -> 
     lost = edits.confirm(["a.py", "b.py"])
     assert (lost.changes, "b.py" in lost.lost) == (None, True)
     assert ObservedEdits(None, "why").confirm(["b.py"]).lost == "why"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), TypeError(), RuntimeError("no")])
+def test_a_patch_is_not_lost_with_its_edits(error: Exception) -> None:
+    def fail(_: Iterable[str]) -> list[str]:
+        raise error
+
+    lost = ObservedEdits((change(1),), find_unseen=fail).confirm(["a.py"])
+    assert (lost.changes, type(error).__name__ in lost.lost) == (None, True)
+
+
+def test_a_patch_of_a_workspace_that_nobody_watched_has_unknown_edits() -> None:
+    """A pre-flight has ended the trial."""
+    assert ObservedEdits().confirm([]).changes == ()
+    assert ObservedEdits().confirm(["a.py"]).changes is None
 
 
 @given(st.lists(st.integers(1, 6)), st.lists(st.integers(1, 8) | st.none()))
