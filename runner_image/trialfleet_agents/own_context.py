@@ -18,7 +18,6 @@ from trialfleet_repository.trees import (
     Tree,
     TreeEntry,
     check,
-    is_at_or_below,
     link_to,
     linked_files,
     links_of,
@@ -28,7 +27,6 @@ from trialfleet_repository.trees import (
 _PROSE = {"", ".md", ".mdc", ".markdown", ".txt", ".rst", ".adoc"}
 _SETTINGS = {".json", ".jsonc", ".toml", ".yaml", ".yml"}
 _FOLDERS = {"skills", "commands", "agents", "rules", "prompts", "instructions", "hooks", "output-styles"}
-_MOST_LINKS = 40  # of one path
 
 
 @dataclass(frozen=True)
@@ -78,16 +76,13 @@ def _select(listing: FileListing, paths: Iterable[str]) -> OwnContext:
     chosen = [path for path in paths if is_context_file(path)]
     links = _read_links(listing)
     files = listing.kinds.keys() - links.keys()
-    through = linked_files(links, files)
     own_links = [path for path in chosen if path in links]
-    led = {
-        link: {path: file for path, file in through.items() if is_at_or_below(path, link)} for link in own_links
-    }
-    copies = {link: found for link, found in led.items() if all(map(_may_be_copied, found))}
+    led = linked_files(links, files, own_links)
+    copies = {link: found for link, found in led.items() if all(map(_may_be_copied, found.values()))}
     sources = {path: path for path in chosen if path in files}
     sources |= {path: file for found in copies.values() for path, file in found.items()}
-    imports, kept = _follow_imports(listing, sources, links, files)
-    sources |= imports
+    sources |= _follow_imports(listing, sources, links, files)
+    kept = set[str]()
     for link in own_links:
         copied = copies.get(link, {})
         if all(sources.get(file) == file for file in copied.values()):
@@ -119,18 +114,19 @@ def _read_links(listing: FileListing) -> dict[str, str]:
     return {path: os.fsdecode(target) for path, target in listing.read(paths).items()}
 
 
-def _may_be_copied(path: str) -> bool:
-    """Whether it holds instructions or an agent's settings, or is a part of a skill, a hook, ..."""
-    folders = PurePosixPath(path).parent.parts
-    return PurePosixPath(path).suffix.lower() in {*_PROSE, *_SETTINGS} or not _FOLDERS.isdisjoint(folders)
+def _may_be_copied(file: str) -> bool:
+    """Whether a file to which a link leads holds instructions or an agent's settings, or is a part of a skill, a
+    hook, ... Where the link itself is tells nothing: a skill may link to code."""
+    folders = PurePosixPath(file).parent.parts
+    return PurePosixPath(file).suffix.lower() in {*_PROSE, *_SETTINGS} or not _FOLDERS.isdisjoint(folders)
 
 
 def _follow_imports(
     listing: FileListing, sources: Mapping[str, str], links: Mapping[str, str], files: Collection[str]
-) -> tuple[dict[str, str], set[str]]:
-    """Documents that instructions import -> their files; and the links that lead there. What else an `@path` names
-    (code, a manifest) is the workspace's."""
-    found, ways = dict[str, str](), set[str]()
+) -> dict[str, str]:
+    """Documents that instructions import, by the path that names them -> their files. Links on the way stay out of
+    it: a workspace may have a folder there. What else an `@path` names (code, a manifest) is the workspace's."""
+    found = dict[str, str]()
     level = dict(sources)
     for _ in range(DEEPEST_IMPORT):
         texts = listing.read(sorted({*level.values()}))
@@ -145,22 +141,6 @@ def _follow_imports(
         for target in sorted(named - sources.keys() - found.keys()):
             file = None if leaves_workspace(target) else resolve(target, links)
             if file is not None and file in files and PurePosixPath(file).suffix.lower() in _PROSE:
-                passed = _links_on(target, links)
-                ways.update(passed)
-                level[file if passed else target] = file
-        level = {path: file for path, file in level.items() if path not in sources and path not in found}
+                level[target] = file
         found |= level
-    return found, ways
-
-
-def _links_on(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """The links that a path passes."""
-    passed = list[str]()
-    rest, place = path.split("/"), ""
-    while rest and len(passed) < _MOST_LINKS:
-        place = f"{place}/{rest.pop(0)}".lstrip("/")
-        if place in links:
-            passed.append(place)
-            rest = posixpath.normpath(posixpath.join(posixpath.dirname(place), links[place], *rest)).split("/")
-            place = ""
-    return tuple(passed)
+    return found

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, cast
 
 from trialfleet_deliveries.commands import is_text
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.secret_values import judge_text, judge_variable
+from trialfleet_ledger.secret_values import find_issued, judge_variable
 from trialfleet_repository.trees import EntryKind, Tree
 
 _VARIABLES = {"env", "environment", "headers", "http_headers", "httpheaders"}  # tables of names and values
@@ -20,9 +22,20 @@ _NAME = r"""(?<![\w$])([A-Z][A-Z0-9_]+)["']?\s*[:=]\s*"""
 _ASSIGNED = re.compile(_NAME + r"""["']?([^"'\s,}#]+)""")
 _ASSIGNED_IN_CODE = re.compile(_NAME + r"""["']([^"'\n]+)""")
 _CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
-_REFERENCE = re.compile(r"\$|\{env:|\{\{|<[^<>]+>|^%\w+%$|^@")
+_ARGUMENT = re.compile(  # NAME=value, --name=value, Name: value, Name: Scheme value; no sentence
+    r"-*([A-Za-z_][\w-]*)(?:=|(?=:\s*(?:[\w-]+ )?\S+\Z):\s*)(.*)", re.DOTALL
+)
+_REFERENCE = re.compile(
+    r"^(?:\w+ )?\$(?:env:)?\w+$|^(?:\w+ )?\$\(|\$\{[\w:]+|\{env:|\{\{|<[^<>]+>|^%\w+%$|^@"
+)  # also after the scheme of an Authorization
 _PLACEHOLDER = re.compile(r"your|xxx|example|placeholder|changeme|dummy|\.\.\.|\*\*\*", re.IGNORECASE)
 _LOCAL_ADDRESS = re.compile(r"://[^/\s:@]+:[^/\s:@]+@(?:localhost|127\.0\.0\.1|\[::1\]|[\w-]+(?=[:/\s]|$))")
+_HOST = re.compile(r"[\w.-]*")
+_STRING = r'"(?:\\.|[^"\\\n])*"?'  # an open one too: a search that fails starts again at the next quote
+_QUOTED = re.compile(rf"{_STRING}|'[^'\n]*'")
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[\]}}])")
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class SecretPlace(NamedTuple):
@@ -54,60 +67,99 @@ def find_secrets(tree: Tree) -> Iterator[SecretPlace]:
     [SecretPlace(path='.mcp.json', line=1, reason='its name is that of a secret')]
     """
     for path, entry in sorted(tree.items()):
-        if entry.kind is not EntryKind.LINK and b"\0" not in entry.data:
-            text = entry.data.decode(errors="replace")
-            found = dict[int, str]()
-            for value, reason in _find_in(path, text):
-                found.setdefault(text.count("\n", 0, max(0, text.find(value))) + 1, reason)
-            yield from (SecretPlace(path, line, reason) for line, reason in sorted(found.items()))
+        text = "" if entry.kind is EntryKind.LINK else _decode(entry.data)
+        line, last = 1, 0
+        named = set[int]()
+        for place, reason in sorted({} if "\0" in text else _find_in(path, text)):
+            line, last = line + text.count("\n", last, place), place
+            if line not in named:
+                named.add(line)
+                yield SecretPlace(path, line, reason)
 
 
-def _find_in(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """(Words as they stand in the text, reason)."""
+def _decode(data: bytes) -> str:
+    """Without a byte order mark."""
+    return data.decode("utf-16" if data.startswith(_MARKS) else "utf-8-sig", errors="replace")
+
+
+def _find_in(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """(Place in the text, reason)."""
     is_prose = (is_text(path) and "." in PurePosixPath(path).name[1:]) or path.endswith((".rst", ".adoc"))
     if not is_prose:
         yield from _find_in_settings(path, text)
-    for line in text.splitlines():
-        plain = _LOCAL_ADDRESS.sub("", line) if is_prose else line
-        found = judge_text(plain)
-        if found is not None and not _PLACEHOLDER.search(plain):
-            yield line, found
+    for place, reason in find_issued(text):
+        end = place.stop
+        if text[end - 1] == "@":  # an address with a password: its host tells
+            end = cast("re.Match[str]", _HOST.match(text, end)).end()
+        is_local = is_prose and _LOCAL_ADDRESS.match(text, place.start)
+        if not is_local and not _PLACEHOLDER.search(text, place.start, end):
+            yield place.start, reason
 
 
-def _find_in_settings(path: str, text: str) -> Iterator[tuple[str, str]]:
+def _find_in_settings(path: str, text: str) -> Iterator[tuple[int, str]]:
     parsed = _parse(path, text)
-    pattern = _ASSIGNED_IN_CODE if path.endswith(_CODE) else _ASSIGNED
-    assigned = ((found[1], found[2]) for found in pattern.finditer(text))
-    pairs = assigned if parsed is None else _walk_pairs(parsed, in_table=False)
-    for name, value in pairs:
+    if parsed is None:
+        pattern = _ASSIGNED_IN_CODE if path.endswith(_CODE) else _ASSIGNED
+        pairs = ((found[1], found[2], found.start(2)) for found in pattern.finditer(text))
+    else:
+        places = _locate_strings(text)
+        pairs = ((name, value, places.get(string, 0)) for name, value, string in _walk_pairs(parsed))
+    for name, value, place in pairs:
         if not _REFERENCE.search(value) and not _PLACEHOLDER.search(value):
             reason = judge_variable(name.replace("-", "_"), value)
             if reason is not None:
-                yield json.dumps(value, ensure_ascii=False)[1:-1], reason
+                yield place, reason
 
 
 def _parse(path: str, text: str) -> Any:
-    """None: it is no table of a known format."""
+    """None: it is no table of a known format. JSON may have comments, and commas before a closing bracket."""
     try:
         if path.endswith((".json", ".jsonc")):
-            return json.loads(text)
+            plain = _COMMENT.sub(lambda found: found[1] or " ", text)
+            return json.loads(_LAST_COMMA.sub(lambda found: found[1] or "", plain))
         return tomllib.loads(text) if path.endswith(".toml") else None
     except (ValueError, RecursionError):
         return None
 
 
-def _walk_pairs(value: Any, *, in_table: bool) -> Iterator[tuple[str, str]]:
-    """Variables, headers, and flags of commands with their values."""
-    if isinstance(value, dict):
-        for name, inner in cast("dict[str, Any]", value).items():
-            if isinstance(inner, str) and in_table:
-                yield name, inner
-            yield from _walk_pairs(inner, in_table=name.lower() in _VARIABLES)
-    elif isinstance(value, list):
-        items: list[Any] = [*cast("Iterable[Any]", value), None]
-        for one, following in pairwise(items):
-            if isinstance(one, str) and one.startswith("-"):
-                name, equals, given = one.lstrip("-").partition("=")
-                if equals or isinstance(following, str):
-                    yield name, given or str(following)
-            yield from _walk_pairs(one, in_table=False)
+def _locate_strings(text: str) -> dict[str, int]:
+    """The first place of each quoted string."""
+    places = dict[str, int]()
+    for found in _QUOTED.finditer(text):
+        string = found[0][1:-1]
+        if "\\" in string and found[0][0] == '"':
+            with suppress(ValueError):  # an escape that only TOML has
+                string = json.loads(found[0], strict=False)
+        places.setdefault(string, found.start())
+    return places
+
+
+def _walk_pairs(value: Any) -> Iterator[tuple[str, str, str]]:
+    """Variables, headers, and flags of commands: name, value, and the string that holds the value."""
+    todo: list[tuple[Any, bool]] = [(value, False)]
+    while todo:
+        one, in_table = todo.pop()
+        if isinstance(one, dict):
+            for name, inner in cast("dict[str, Any]", one).items():
+                if isinstance(inner, str) and in_table:
+                    yield name, inner, inner
+                todo.append((inner, name.lower() in _VARIABLES))
+        elif isinstance(one, list):
+            items: list[Any] = [*cast("Iterable[Any]", one), None]
+            for item, following in pairwise(items):
+                if isinstance(item, str):
+                    yield from _read_argument(item, following)
+                todo.append((item, False))
+
+
+def _read_argument(item: str, following: object) -> Iterator[tuple[str, str, str]]:
+    """Of a command: `--token=value`, `--token` and its value, `NAME=value` and `Name: value`, also as the value of
+    `--env=` or `--header=`."""
+    found = _ARGUMENT.fullmatch(item)
+    if found is None and item.startswith("-") and isinstance(following, str):
+        yield item.lstrip("-"), following, following
+    if found is not None:
+        yield found[1], found[2], item
+        inner = _ARGUMENT.fullmatch(found[2])
+        if inner is not None:
+            yield inner[1], inner[2], item

@@ -23,7 +23,7 @@ _ISSUED = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|(?:sk|rk)_(?:live|test)_\w{16,}|gsk_\w{20,}|xai-\w{20,}|hf_\w{20,}|r8_\w{20,}|AIza[\w-]{30,}"
     r"|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|npm_\w{20,}|pypi-[\w-]{20,}|dckr_pat_[\w-]{16,}"
     r"|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abeprs]-[\w-]{10,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}"
-    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
+    r"|(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
     r"|://[^/\s:@]+:[^/\s:@]+@"  # an address with a password
 )
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
@@ -67,7 +67,12 @@ def judge_variable(name: str, value: str) -> str | None:
 
 def judge_text(value: str) -> str | None:
     """Why any text does."""
-    return "it has the form of an issued key" if _ISSUED.search(value) else None
+    return next((reason for _, reason in find_issued(value)), None)
+
+
+def find_issued(text: str) -> Iterator[tuple[range, str]]:
+    """Places of texts that have the form of an issued key, in order, each with why it looks like a secret."""
+    return ((range(*found.span()), "it has the form of an issued key") for found in _ISSUED.finditer(text))
 
 
 def looks_random(value: str) -> bool:

@@ -10,7 +10,8 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -128,7 +129,8 @@ def follow_links(tree: Tree) -> dict[str, TreeEntry]:
     """
     links = links_of(tree)
     files = {path: entry for path, entry in tree.items() if path not in links}
-    found = {path: files[source] for path, source in linked_files(links, files).items()} | files
+    led = linked_files(links, files).values()
+    found = {path: files[source] for one in led for path, source in one.items()} | files
     return dict(sorted(found.items()))
 
 
@@ -147,16 +149,23 @@ def with_links(files: Tree, declared: Tree) -> dict[str, TreeEntry]:
     """
     links = links_of(declared)
     led_before = linked_files(links, declared.keys() - links.keys())
-    led_now = linked_files(links, files.keys() - links.keys())
-    tree = dict(files)
-    for link in links:
-        copies = {path for path in files if is_at_or_below(path, link)}
-        before = {path: file for path, file in led_before.items() if is_at_or_below(path, link)}
-        now = {path: file for path, file in led_now.items() if is_at_or_below(path, link)}
-        if copies == before.keys() and before == now and all(files[path] == files[now[path]] for path in copies):
-            tree = {path: entry for path, entry in tree.items() if path not in copies}
-            tree[link] = declared[link]
-    return tree
+    placed = sorted(files)
+    copies = {link: {*_list_below(placed, link), *({link} & files.keys())} for link in links}
+    while True:
+        gone = set[str]().union(*(copies[link] for link in links))
+        led_now = linked_files(links, files.keys() - gone)
+        kept = {
+            link: links[link]
+            for link, led in led_now.items()
+            if copies[link] == led.keys()
+            and led == led_before[link]
+            and all(files[path] == files[file] for path, file in led.items())
+        }
+        if kept == links:
+            return {path: files[path] for path in files if path not in gone} | {
+                link: declared[link] for link in kept
+            }
+        links = kept  # one that does not stay changes what others lead to
 
 
 def link_to(target: str) -> TreeEntry:
@@ -169,20 +178,45 @@ def is_at_or_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def linked_files(links: Mapping[str, str], files: Collection[str]) -> dict[str, str]:
-    """Path that leads through one of the links -> the file where it leads. Raises `TreeError` for too many."""
-    leads = {path: target for path in links if (target := resolve(path, links)) is not None}
-    found = {path: target for path, target in leads.items() if target in files}
-    below = {**dict(zip(files, files, strict=True)), **found}
-    for path, target in leads.items():
-        if path not in found and target and not path.startswith(f"{target}/"):  # no folder holds itself
-            prefix = f"{target}/"
-            found |= {
-                f"{path}/{own[len(prefix) :]}": file for own, file in below.items() if own.startswith(prefix)
-            }
-        if len(found) > MAX_FILES:
-            raise TreeError(f"links lead to more than {MAX_FILES} files")
+def linked_files(
+    links: Mapping[str, str], files: Collection[str], chosen: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
+    """Link -> the paths that lead through it, each with the file where it leads, also through links below the
+    folder to which it leads. `chosen`: the links that are asked for; None: all. No folder holds itself. Raises
+    `TreeError` for too many.
+
+    >>> linked_files({"a": "b", "b/c": "../d"}, ["b/x", "d/y"])["a"]
+    {'a/x': 'b/x', 'a/c/y': 'd/y'}
+    """
+    known = frozenset(files)
+    listed = sorted({*files, *links})
+    found = {link: dict[str, str]() for link in (links if chosen is None else chosen)}
+    left = MAX_FILES
+    for link, led in found.items():
+        todo: list[tuple[str, str, tuple[str, ...]]] = [(link, link, ())]
+        while todo:
+            path, real, passed = todo.pop()
+            target = resolve(real, links)
+            if target in known:
+                led[path] = target
+            elif target and target not in passed and not is_at_or_below(real, target):
+                for own in _list_below(listed, target):
+                    below = f"{path}/{own[len(target) + 1 :]}"
+                    if own in links:
+                        todo.append((below, own, (*passed, target)))
+                    else:
+                        led[below] = own
+                    left -= 1
+            left -= 1
+            if left < 0:
+                raise TreeError(f"links lead to more than {MAX_FILES} files")
     return found
+
+
+def _list_below(listed: Sequence[str], folder: str) -> Sequence[str]:
+    """Of sorted paths."""
+    start = bisect_left(listed, f"{folder}/")
+    return listed[start : bisect_left(listed, f"{folder}0", start)]  # "0" is next to "/"
 
 
 def without_leaving_links(tree: Tree) -> dict[str, TreeEntry]:

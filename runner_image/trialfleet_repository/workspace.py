@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,17 @@ from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import ProgramError
 from trialfleet_repository.cache import Cache, built_once
 from trialfleet_repository.git import git
-from trialfleet_repository.trees import EntryKind, Tree, TreeEntry, TreeError, check, write_folder
+from trialfleet_repository.trees import (
+    EntryKind,
+    Tree,
+    TreeEntry,
+    TreeError,
+    check,
+    link_to,
+    links_of,
+    resolve,
+    write_folder,
+)
 
 FORMAT = 1  # of a template's folder: raise it when older ones must not be used
 _COPY_S = 3600.0
@@ -88,11 +99,34 @@ def with_files(tree: Tree, files: Tree) -> dict[str, TreeEntry]:
     return dict(check({**merged, **files}))
 
 
+def place_through_links(files: Tree, tree: Tree) -> dict[str, TreeEntry]:
+    """A condition's files, each at the place where its path leads in the tree: the repository may have had a link
+    where a later revision has a folder. Raises `TreeError` when two of them lead to one place.
+
+    >>> sorted(place_through_links({"docs/a.md": TreeEntry(b"")}, {"docs": TreeEntry(b"text", EntryKind.LINK)}))
+    ['text/a.md']
+    """
+    links = {path: target for path, target in links_of(tree).items() if path not in files}
+    placed = dict[str, TreeEntry]()
+    for path, entry in files.items():
+        folder, _, name = path.rpartition("/")
+        target = resolve(folder, links)
+        if target is None:
+            raise TreeError(f"{path!r} would go through a link that leaves the tree")
+        place = f"{target}/{name}".lstrip("/")
+        if place != path and entry.kind is EntryKind.LINK:
+            to = posixpath.normpath(posixpath.join(folder, os.fsdecode(entry.data)))
+            entry = link_to(posixpath.relpath(to, target or "."))
+        if placed.setdefault(place, entry) != entry:
+            raise TreeError(f"{path!r} and another file of the condition would both be {place!r}")
+    return placed
+
+
 def build_template(folder: Path, tree: Tree, files: Tree | None = None) -> Template:
     """The template in `folder` (of `template_of`), built now unless it is there. Concurrent builders wait."""
     with built_once(folder) as fresh:
         if fresh is not None:
-            _build(fresh, with_files(tree, files or {}))
+            _build(fresh, with_files(tree, place_through_links(files or {}, tree)))
     return Template(folder)
 
 

@@ -62,7 +62,8 @@ def read_front_matter(data: bytes) -> FrontMatter:
 def _read_fields(lines: list[str]) -> tuple[dict[str, tuple[str, int]], list[tuple[SkillFault, int]]]:
     """Key -> (its text, empty for what is none; its line), and the faults."""
     faults = list[tuple[SkillFault, int]]()
-    root = _compose("\n".join(lines))
+    text = "\n".join(lines)
+    root = _compose(text)
     if isinstance(root, int):
         quoted = dict[int, str]()
         for number, line in enumerate(lines):
@@ -71,19 +72,21 @@ def _read_fields(lines: list[str]) -> tuple[dict[str, tuple[str, int]], list[tup
                 quoted[number] = f"{plain[1]}: {json.dumps(plain[2])}"
                 is_colon = plain[2][0].isalnum() and re.search(r":(\s|$)", plain[2])
                 faults.append((SkillFault.COLON if is_colon else SkillFault.UNQUOTED, number + 2))
-        repaired = _compose("\n".join(quoted.get(number, line) for number, line in enumerate(lines)))
-        if isinstance(repaired, int):
-            return {}, [(SkillFault.INVALID, repaired + 2)]
-        root = repaired
+        text = "\n".join(quoted.get(number, line) for number, line in enumerate(lines))
+        root = _compose(text)
+        if isinstance(root, int):
+            return {}, [(SkillFault.INVALID, root + 2)]
     fields = dict[str, tuple[str, int]]()
     if not isinstance(root, yaml.MappingNode):
         return fields, [*faults, (SkillFault.INVALID, 2)]
     for key, value in root.value:
-        line = key.start_mark.line + 2
+        at = _line_at(text, key.start_mark) + 2
+        if not isinstance(key, yaml.ScalarNode):
+            return {}, [*faults, (SkillFault.INVALID, at)]
         if key.value in fields:
-            faults.append((SkillFault.DUPLICATE, line))
+            faults.append((SkillFault.DUPLICATE, at))
         is_text = isinstance(value, yaml.ScalarNode) and value.tag != "tag:yaml.org,2002:null"
-        fields[str(key.value)] = (" ".join(value.value.split()) if is_text else "", line)
+        fields[str(key.value)] = (" ".join(value.value.split()) if is_text else "", at)
     return fields, faults
 
 
@@ -92,10 +95,15 @@ def _compose(text: str) -> yaml.Node | int | None:
     try:
         root: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        return error.problem_mark.line if error.problem_mark is not None else 0
+        return 0 if error.problem_mark is None else _line_at(text, error.problem_mark)
     except (yaml.YAMLError, RecursionError):
         return 0
     return root
+
+
+def _line_at(text: str, mark: yaml.Mark) -> int:
+    """From 0. YAML counts other characters as ends of lines, too."""
+    return text.count("\n", 0, mark.index)
 
 
 def list_refused_skills(plan: Plan, objects: Objects) -> Iterator[str]:

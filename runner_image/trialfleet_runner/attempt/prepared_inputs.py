@@ -145,7 +145,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
         task.travelling_tests,
         lambda: provided(built),
         CalledTests(task.test_command, task.results, task.directory).built,
-        is_context=lambda path: path in added or is_context_file(path),
+        is_context=is_context_file,  # of every arm: a document that this one imports is a file of the others
     )
     metadata = metadata_of(task.environment)
     return Ready(

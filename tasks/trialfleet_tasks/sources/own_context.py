@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from trialfleet_agents.own_context import FileListing, OwnContext, select_repository_context
 from trialfleet_ledger.errors import OperatorError
@@ -30,9 +30,14 @@ def of_worktree(folder: Path) -> Tree:
 
 
 def list_untracked(folder: Path) -> tuple[str, ...]:
-    """Files of the working tree's context that git does not track. Raises like `of_worktree`."""
+    """Files and links of the working tree that its context was made of, and that git does not track. Raises like
+    `of_worktree`."""
     tracked = _list_worktree(folder, "--cached")
-    return tuple(path for path in of_worktree(folder) if path not in tracked)
+    own = read_worktree_context(folder)
+    ways = {
+        path for path in _require_inside(own) if tracked.isdisjoint((path, *map(str, PurePosixPath(path).parents)))
+    }
+    return tuple(sorted(ways | (own.sources - tracked)))
 
 
 def read_commit_context(git_dir: Path, commit: str) -> OwnContext:

@@ -1,11 +1,14 @@
-"""What belongs to the context of a repository: trees in memory, pure."""
+"""What belongs to the context of a repository: trees in memory."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from trialfleet_agents.own_context import OwnContext, list_tree, select_context, select_repository_context
 from trialfleet_repository.trees import EntryKind, TreeEntry, follow_links, link_to, links_of
+from trialfleet_repository.workspace import build_template
 
 
 def made(files: dict[str, str], links: dict[str, str] | None = None, scripts: tuple[str, ...] = ()) -> OwnContext:
@@ -40,6 +43,9 @@ def test_scripts_stay_executable_also_where_a_link_leads_to_one() -> None:
         (".claude/commands", "../ai/prompts", False, {".claude/commands/p.md": "P"}),
         (".claude/skills", "../ai/skills", False, {".claude/skills/y/run.py": "Y"}),  # scripts of skills, too
         (".claude/src", "../src", True, {}),  # to code: the workspace's
+        (".claude/skills/x/lib", "../../../src", True, {}),
+        (".claude/hooks/run.py", "../../src/a.py", True, {}),
+        (".claude/skills/x/README.md", "../../../src/README.md", False, {".claude/skills/x/README.md": "R"}),
         (".claude/all", "..", True, {}),
         ("CLAUDE.md", "gone.md", True, {}),
     ],
@@ -97,12 +103,12 @@ def test_what_is_imported() -> None:
 
 
 def test_imports_through_links_and_circles() -> None:
-    own = made(
-        {"AGENTS.md": "@docs/a.md", "shared/a.md": "@b.md", "shared/b.md": "@a.md @../AGENTS.md"},
-        {"CLAUDE.md": "AGENTS.md", "docs": "shared"},
-    )
-    assert own.tree.keys() == {"AGENTS.md", "CLAUDE.md", "docs", "shared/a.md", "shared/b.md"}
-    assert texts(own)["docs/b.md"] == texts(own)["shared/b.md"]
+    files = {"AGENTS.md": "@docs/a.md", "shared/a.md": "@b.md", "shared/b.md": "@a.md @../AGENTS.md"}
+    own = made(files, {"CLAUDE.md": "AGENTS.md", "docs": "shared"})
+    read = texts(own)
+    assert links_of(own.tree).keys() == {"CLAUDE.md"}, "a workspace may have a folder at the other one"
+    assert read["docs/a.md"] == read["shared/a.md"] == files["shared/a.md"]
+    assert read["docs/b.md"] == read["shared/b.md"] == files["shared/b.md"]
 
 
 def test_pages_and_copies_are_left_out_of_a_repository_only() -> None:
@@ -116,3 +122,41 @@ def test_pages_and_copies_are_left_out_of_a_repository_only() -> None:
     entries = {path: TreeEntry(text.encode()) for path, text in files.items()}
     assert sorted(select_repository_context(list_tree(entries)).tree) == ["AGENTS.md"]
     assert len(select_context(list_tree(entries)).tree) == 3
+
+
+def test_links_below_a_linked_folder_are_followed() -> None:
+    files = {"shared/SKILL.md": "S", "vendor/foo/SKILL.md": "F", "vendor/bar.md": "B"}
+    own = made(
+        files, {".claude/skills": "../shared", "shared/foo": "../vendor/foo", "shared/bar.md": "../vendor/bar.md"}
+    )
+    assert texts(own) == {
+        ".claude/skills/SKILL.md": "S",
+        ".claude/skills/foo/SKILL.md": "F",
+        ".claude/skills/bar.md": "B",
+    }
+
+
+def test_other_links_of_the_repository_do_not_count() -> None:
+    files = {"AGENTS.md": "A", **{f"data/{n}.csv": "" for n in range(400)}}
+    own = made(files, {"CLAUDE.md": "AGENTS.md", **{f"runs/{n}": "../data" for n in range(400)}})
+    assert own.tree.keys() == {"AGENTS.md", "CLAUDE.md"}
+
+
+@pytest.mark.parametrize(
+    ("links", "before", "now"),
+    [
+        ({"docs": "text"}, {"docs/a.md": "old", "docs/b.md": "b"}, {"docs/a.md": "A", "docs/b.md": "b"}),
+        ({"docs": "text"}, {}, {"docs/a.md": "A"}),
+        ({}, {"text/a.md": "old", "docs": "-> text"}, {"docs/a.md": "A", "text/a.md": "A"}),
+    ],
+)
+def test_imports_through_links_leave_an_earlier_trees_folders(
+    tmp_path: Path, links: dict[str, str], before: dict[str, str], now: dict[str, str]
+) -> None:
+    own = made({"CLAUDE.md": "@docs/a.md", "text/a.md" if links else "docs/a.md": "A"}, links)
+    tree = {
+        path: link_to(text[3:]) if text.startswith("->") else TreeEntry(text.encode())
+        for path, text in {"x.py": "", **before}.items()
+    }
+    template = build_template(tmp_path / "t", tree, own.tree)
+    assert {path: (template.tree / path).read_text() for path in now} == now

@@ -13,7 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_repository.git import GitError
 from trialfleet_repository.trees import EntryKind, read_files
-from trialfleet_tasks.sources.own_context import of_revision, of_worktree
+from trialfleet_tasks.sources.own_context import list_untracked, of_revision, of_worktree
 
 pytestmark = pytest.mark.needs("git")
 
@@ -77,6 +77,29 @@ def test_secrets_never_reach_a_store_and_untracked_files_are_named(repository: P
     with_contexts(file, (), objects)
     assert list(list_untracked_files(file)) == ["contexts.a: includes files that git does not track: .mcp.json"]
     assert list(list_untracked_files(campaign(repository, "{a: {worktree: .}}", "[none]"))) == []
+
+
+@pytest.mark.parametrize(
+    ("link", "to", "tracked", "named"),
+    [
+        ("GEMINI.md", "notes.md", {"GEMINI.md"}, ("notes.md",)),
+        ("GEMINI.md", "notes.md", {"GEMINI.md", "notes.md"}, ()),
+        ("GEMINI.md", "notes.md", {"notes.md"}, ("GEMINI.md",)),
+        (".claude/rules", "../docs/rules", {".claude/rules", "docs/rules/a.md"}, ()),
+        (".claude/rules", "../docs/rules", {".claude/rules"}, ("docs/rules/a.md",)),
+        (".claude/rules", "../docs/rules", {"docs/rules/a.md"}, (".claude/rules/a.md",)),
+    ],
+)
+def test_untracked_files_are_those_that_links_lead_to(
+    repository: Path, link: str, to: str, tracked: set[str], named: tuple[str, ...]
+) -> None:
+    for path in (repository / "notes.md", repository / "docs/rules/a.md", repository / link):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    (repository / link).symlink_to(to)
+    (repository / "notes.md").write_text("notes\n")
+    (repository / "docs/rules/a.md").write_text("rule\n")
+    git(repository, "add", *tracked)
+    assert list_untracked(repository) == named
 
 
 def test_a_working_tree_has_what_is_not_committed_and_not_what_is_removed_or_ignored(repository: Path) -> None:

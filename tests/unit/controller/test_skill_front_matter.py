@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support import plans
 from tests.support.plans import planned_task, task_order
 from trialfleet_agents.registry import find_kind
+from trialfleet_agents.skill_faults import SkillFault
 from trialfleet_controller.planning.skill_front_matter import list_refused_skills, read_front_matter
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import Condition
@@ -57,6 +60,18 @@ def test_the_table_is_what_was_measured(case: str) -> None:
 )
 def test_odd_files_are_read_without_an_error(text: str) -> None:
     assert read_front_matter(text.encode()).description == ""
+
+
+@pytest.mark.parametrize("key", ["{{ name }}", "[a, b]", "? [a]\n", "{a: b}"])
+def test_a_key_that_is_no_text_is_invalid(key: str) -> None:
+    found = read_front_matter(f"{HEAD}description: Zebra\n{key}: x\n---\nbody\n".encode())
+    assert found.faults == ((SkillFault.INVALID, 4),)
+
+
+@given(st.text(st.sampled_from("ab:{}[]?&*!|>-'\"#%@` ,\n\t\\0x<=~\ufeff\x85\ud7ff"), max_size=40))
+def test_no_front_matter_raises_an_error(text: str) -> None:
+    found = read_front_matter(f"---\n{text}\n---\n".encode())
+    assert all(1 <= line <= text.count("\n") + 3 for _, line in found.faults)
 
 
 def test_a_plan_names_skill_line_and_fault(tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trialfleet_deliveries.secret_files import find_secrets, refuse_secrets
 from trialfleet_ledger.errors import OperatorError
@@ -12,6 +15,7 @@ from trialfleet_repository.trees import TreeEntry
 
 ISSUED = "ghp_" + "Q" * 18 + "ABCDEFGHIJ1234567890"
 DRAWN = "q7Zr2LxT9vKe4WmB8nYc1HdS"
+NAMES = (".mcp.json", "a.jsonc", "config.toml", ".env", "a.py", "CLAUDE.md")
 
 
 def lines_of(path: str, text: str) -> list[int]:
@@ -36,6 +40,21 @@ def lines_of(path: str, text: str) -> list[int]:
         ("CLAUDE.md", f"# Deploy\n\nUse `{ISSUED}`.", 3),
         ("CLAUDE.md", "psql postgres://app:hunter2@db.corp.net/app", 1),
         (".cursorrules", f"Use {ISSUED}", 1),
+        (
+            "CLAUDE.md",
+            "Export your key, for example:\n`export ANTHROPIC_API_KEY=sk-ant-api03-Abcdefghijklmnop`",
+            2,
+        ),
+        (".mcp.json", '{"a": "your own", "m": {"env": {"MODE": "' + ISSUED + '"}}}', 1),
+        ("opencode.jsonc", '{ // "a" comment\n"m": {"headers": {\n"x-api-key": "abcdef",},/* , */}}', 3),
+        (".mcp.json", '\ufeff{"m": {\n"headers": {"x-api-key": "abcdef"}}}', 2),
+        (".mcp.json", '{"m": {"url": "https://a", "args": ["-e",\n"JIRA_TOKEN=abcdef"]}}', 2),
+        (".mcp.json", '{"m": {"args": ["--header",\n"Authorization: Bearer abcdef"]}}', 2),
+        (".mcp.json", '{"m": {"args": [\n"--header=x-api-key:abcdef", "--env=A=b"]}}', 2),
+        (".mcp.json", '{"m": {"args": [\n"--env=JIRA_TOKEN=abcdef"]}}', 2),
+        (".mcp.json", '{"m": {"env": {"A_PASSWORD":\n"pa$$w0rd\\u0041"}}}', 2),
+        (".env", "A_PASSWORD=pa$$w0rd", 1),
+        (".codex/config.toml", "[m.env]\nB = 'x'\nA_TOKEN = 'abcdef'", 3),
     ],
 )
 def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str, line: int) -> None:
@@ -52,6 +71,13 @@ def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str,
     [
         (".mcp.json", '{"m": {"env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "A_KEY": "$KEY", "B_TOKEN": ""}}}'),
         (".mcp.json", '{"m": {"headers": {"Authorization": "Bearer ${TOKEN}", "X": "1"}}}'),
+        (".mcp.json", '{"m": {"headers": {"Authorization": "Bearer $TOKEN"}, "args": ["-e", "A_TOKEN", "B=c"]}}'),
+        (
+            ".mcp.json",
+            '{"m": {"args": ["--header", "Authorization: Bearer ${T}", "https://a:443", "-e", "K=$K"]}}',
+        ),
+        (".claude/a.json", '{"rules": ["Token: ask the vault for it", "Bash(npm run x:*)", "Key: ctrl k or y"]}'),
+        ("CLAUDE.md", "Connect to postgres://app:secret@db.example.com/app."),
         (
             ".mcp.json",
             '{"inputs": [{"id": "token", "password": true}], "m": {"env": {"T_TOKEN": "${input:token}"}}}',
@@ -72,3 +98,40 @@ def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str,
 )
 def test_what_is_no_secret_is_taken(path: str, text: str) -> None:
     assert lines_of(path, text) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("path", [".mcp.json", "CLAUDE.md"])
+def test_a_byte_order_mark_says_how_a_file_is_read(path: str, encoding: str) -> None:
+    entry = TreeEntry(f'{{"m": {{"env":\n {{"A": "{ISSUED}"}}}}}}'.encode(encoding))
+    assert [place.line for place in find_secrets({path: entry})] == [2]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".mcp.json", '{"env": {' + ", ".join(f'"K{n}_TOKEN": "v{n}\\u0041"' for n in range(20_000)) + "}}"),
+        (".env", "\n".join(f"K{n}_TOKEN=v{n}" for n in range(20_000))),
+        ("CLAUDE.md", f"{ISSUED}\n" * 20_000),
+        ("CLAUDE.md", "eyJ-" * 100_000),
+        (".mcp.json", "/*" * 100_000),
+        (".mcp.json", '\\"' * 100_000),
+        (".mcp.json", '[" ' + "--a" + "=a" * 100_000 + '"]'),
+    ],
+)
+def test_large_files_take_time_in_proportion(path: str, text: str) -> None:
+    started = time.process_time()
+    lines_of(path, text)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("depth", [400, 900, 100_000])
+@pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"env":', "}")])
+def test_deep_files_are_read_without_an_error(start: str, end: str, depth: int) -> None:
+    text = start * depth + f'{{"env": {{"A_TOKEN": "{ISSUED}"}}}}' + end * depth
+    assert lines_of(".mcp.json", text) == [1]
+
+
+@given(st.text(st.sampled_from("{}[]\"\\',:/*-=@$\n eyJsk_TOKENenv"), max_size=60), st.sampled_from(NAMES))
+def test_no_file_raises_an_error(text: str, path: str) -> None:
+    assert all(1 <= line <= text.count("\n") + 1 for line in lines_of(path, text))

@@ -20,10 +20,15 @@ from trialfleet_repository.trees import (
     TreeError,
     changed,
     check,
+    follow_links,
+    link_to,
+    linked_files,
+    links_of,
     pack,
     read_folder,
     resolve,
     unpack,
+    with_links,
     without_leaving_links,
     write_changes,
     write_folder,
@@ -205,3 +210,64 @@ def test_a_folder_that_holds_something_is_not_written_over(tmp_path: Path) -> No
     (tmp_path / "x").write_text("")
     with pytest.raises(TreeError, match="not empty"):
         write_folder(SAMPLE, tmp_path)
+
+
+NESTED: Tree = {
+    **{path: TreeEntry(path.encode()) for path in ("shared/a", "vendor/foo/x", "vendor/bar", "root/x")},
+    ".claude/skills": link_to("../shared"),
+    "shared/foo": link_to("../vendor/foo"),
+    "shared/bar": link_to("../vendor/bar"),
+    "vendor/foo/back": link_to("../../shared"),
+    "vendor/foo/up": link_to(".."),
+    "shared/away": link_to("/etc"),
+}
+
+
+def test_links_below_a_linked_folder_are_followed_once() -> None:
+    led = linked_files(links_of(NESTED), NESTED.keys() - links_of(NESTED).keys(), [".claude/skills"])
+    assert led == {
+        ".claude/skills": {
+            ".claude/skills/a": "shared/a",
+            ".claude/skills/bar": "vendor/bar",
+            ".claude/skills/foo/x": "vendor/foo/x",
+        }
+    }
+
+
+def test_links_take_the_place_of_their_copies_also_below_linked_folders() -> None:
+    declared = {path: entry for path, entry in NESTED.items() if path != "shared/away"}
+    files = follow_links(declared)
+    assert with_links(files, declared) == declared
+    changed_copy = {**files, ".claude/skills/foo/x": TreeEntry(b"other")}
+    made = with_links(changed_copy, declared)
+    assert follow_links(made) == changed_copy
+    assert "shared/foo" in links_of(made)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a/x", "a/y", "b/x", "b/c/x", "c"]), st.binary(max_size=1), min_size=1),
+    st.dictionaries(
+        st.sampled_from(["l", "a/l", "b/l", "b/c/l"]), st.sampled_from([*"abl", "../b", "..", "../l/c", "c"])
+    ),
+    st.dictionaries(st.sampled_from(["l/x", "a/l/x", "b/l/c/x", "b/x"]), st.binary(max_size=1), max_size=2),
+)
+def test_a_tree_with_its_links_holds_the_same_files(
+    files: dict[str, bytes], links: dict[str, str], others: dict[str, bytes]
+) -> None:
+    declared = {path: TreeEntry(data) for path, data in files.items()} | {
+        p: link_to(to) for p, to in links.items()
+    }
+    declared = without_leaving_links(declared)
+    placed = follow_links(declared)
+    assert follow_links(with_links(placed, declared)) == placed
+    placed |= {path: TreeEntry(data) for path, data in others.items() if path in placed}
+    assert follow_links(with_links(placed, declared)) == placed
+
+
+def test_the_cost_of_links_is_bounded() -> None:
+    folders = [f"f{n}" for n in range(9)]
+    links = {f"{one}/to-{other}": f"../{other}" for one in folders for other in folders}
+    with pytest.raises(TreeError, match="links lead to more than"):
+        linked_files(links, ["f0/x"])
+    wide = {f"l{n}": "data" for n in range(10_000)}
+    assert linked_files(wide, [f"data/{n}" for n in range(10_000)], ["l7"])["l7"].keys() >= {"l7/5"}

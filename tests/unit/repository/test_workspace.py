@@ -23,6 +23,7 @@ from trialfleet_repository.trees import (
     TreeError,
     changed,
     check,
+    link_to,
     read_folder,
     write_changes,
 )
@@ -129,6 +130,22 @@ def test_a_conditions_file_never_goes_through_a_link() -> None:
     tree = {"d": TreeEntry(b"elsewhere", EntryKind.LINK), "elsewhere/x": TreeEntry(b"")}
     with pytest.raises(TreeError, match="through the link"):
         with_files(tree, {"d/AGENTS.md": TreeEntry(b"")})
+
+
+def test_a_template_has_a_conditions_files_where_its_links_lead(tmp_path: Path) -> None:
+    tree = {"docs": link_to("text"), "text/old.md": TreeEntry(b"old"), "text/a.md": TreeEntry(b"old")}
+    files = {
+        "docs/a.md": TreeEntry(b"new"),
+        "text/a.md": TreeEntry(b"new"),
+        "docs/x/CLAUDE.md": TreeEntry(b"x"),
+        "docs/CLAUDE.md": link_to("x/CLAUDE.md"),
+    }
+    made = build_template(tmp_path / "t", tree, files)
+    read = {path: (made.tree / path).read_text() for path in (*files, "docs/old.md", "text/CLAUDE.md")}
+    assert [*read.values()] == ["new", "new", "x", "x", "old", "x"]
+    assert (made.tree / "docs").is_symlink()
+    with pytest.raises(TreeError, match=r"both be 'text/a[.]md'"):
+        build_template(tmp_path / "u", tree, {**files, "text/a.md": TreeEntry(b"other")})
 
 
 def test_an_untouched_workspace_leaves_nothing(
