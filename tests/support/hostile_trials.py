@@ -13,6 +13,7 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import zstandard
 
@@ -34,7 +35,7 @@ from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_ledger.trajectory import Parsed
+from trialfleet_ledger.trajectory import Parsed, WorkspaceChange
 from trialfleet_repository.patch import WorkspacePatch as Diff
 from trialfleet_runner.attempt.agent_run import AgentRun, stopped
 from trialfleet_runner.attempt.patch_record import delivered, jsonl, measured
@@ -141,6 +142,18 @@ def document(draw: Draw) -> str:
     return f'{{"schema_version": "ATIF-1.5", "steps": [{", ".join(entries)}], "final_metrics": {totals}}}'
 
 
+def _seen(draw: random.Random) -> list[WorkspaceChange] | None:
+    """Of the workspace; None: it was not watched."""
+    kinds: list[Literal["added", "changed", "removed"]] = ["added", "changed", "removed"]
+    seen = [
+        WorkspaceChange(
+            path=noise(draw), how=draw.choice(kinds), turn=draw.choice((None, 1, 7)), at_s=draw.uniform(0, 1e6)
+        )
+        for _ in range(draw.randrange(4))
+    ]
+    return draw.choice((None, seen))
+
+
 def noise(draw: Draw) -> str:
     return draw.randbytes(draw.randrange(40)).decode("latin-1")
 
@@ -211,7 +224,9 @@ class Hostile:
         trajectory, _ = jsonl(parsed.steps)
         patch = Patch(
             trial="t", attempt=1, nonce="n", at=0, diff=diff, stop=run.stop, trajectory_jsonl=trajectory,
-            metrics=measured(grants, run, left, hook, denials(self.folder / "fail_fast.jsonl")),
+            metrics=measured(
+                grants, run, left, hook, denials(self.folder / "fail_fast.jsonl"), _seen(random.Random(diff))
+            ),
             delivery=delivered(Delivery(), {}, None, None),
         )  # fmt: skip
         return Patch.model_validate_json(canonical_json(patch))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -61,8 +60,7 @@ def _run(script: str, given: dict[str, str | None]) -> None:
         copy_shared("k8s", root / "k8s")
         copy_shared("tasks/quickstart", root / "tasks/quickstart")
     variables = {name: value for name, value in given.items() if value is not None}
-    beside = shutil.which("trialfleet", path=str(Path(sys.executable).parent))
-    program = {"TRIALFLEET_PROGRAM": beside or shutil.which("trialfleet") or "trialfleet"}
+    program = {"TRIALFLEET_PROGRAM": str(Path(sys.argv[0]).absolute())}  # this one, wherever it is installed
     ended = subprocess.run(
         ("bash", str(root / "k8s/kind" / script)), env={**os.environ, **program, **variables}, check=False
     )
