@@ -441,4 +441,6 @@ def test_a_watch_that_fails_costs_the_edits_and_no_verdict(tmp_path: Path, break
     left = lab.run(lab.grants(shell("sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; touch new.py")))
     assert left.end.scored is not None, left.end.loss
     assert (left.end.scored.verdict, left.end.scored.metrics.edits) == (Verdict.PASSED, None)
-    assert ["No space left" in words for words in left.bundle.manifest.warnings] == [True]
+    assert sum("No space left" in words for words in left.bundle.manifest.warnings) == 1, (
+        left.bundle.manifest.warnings
+    )

@@ -216,16 +216,17 @@ def test_steps_are_searched_and_folded_by_kind(window: Browser, viewer: Viewing)
     window.visit(f"{viewer.origin}/trial/{trial}")
     window.wait_for("!document.getElementById('find').hidden")
     visible = "[...document.querySelectorAll('.steps .step:not([hidden])')].map(one => one.dataset.kind).join()"
-    assert window.run(f"return {visible}") == "run,edit"
+    every = "run,edit,change,change"  # the last two are what the edit changed in the workspace
+    assert window.run(f"return {visible}") == every
     window.press("/", 191)
     window.wait_for("document.activeElement.id === 'find-text'")
     window.tell("Input.insertText", {"text": "ONERROR"})
     window.wait_for(f"{visible} === 'run'")
     assert window.run("return document.getElementById('find-count').textContent") == "1 step in 1 of 2 turns"
     window.press("Escape", 27)
-    window.wait_for(f"{visible} === 'run,edit'")
+    window.wait_for(f"{visible} === '{every}'")
     window.run("document.querySelector('#find input[value=run]').click()")
-    window.wait_for(f"{visible} === 'edit'")
+    window.wait_for(f"{visible} === 'edit,change,change'")
     assert window.run("return document.querySelectorAll('.patch .nu').length") >= 1
     window.visit(f"{viewer.origin}/trial/{trial}#turn-2")
     assert window.run("return document.querySelector(':target').id") == "turn-2"
