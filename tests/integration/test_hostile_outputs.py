@@ -300,6 +300,11 @@ QUIET: dict[str, list[str]] = {
 COMMANDS = SHOWS | QUIET
 APART = {
     "agents": "shows no text of a campaign or repository",
+    "completion": "shows no text of a campaign or repository",
+    "demo": "is `validate` and `run` of campaigns that come with the program",
+    "examples": "copies what comes with the program",
+    "k8s": "copies what comes with the program",
+    "kind": "runs a script that comes with the program",
     "doctor": "shows a campaign's names alone, which cannot act",
     "run": "reads a file as `plan` does, and ends as `report`",
 }

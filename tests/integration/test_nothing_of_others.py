@@ -100,7 +100,14 @@ ARGUMENTS = {
     "agents check": ("claude-code",),
     "agents list": (),
     "doctor": (),
+    "completion show": ("--shell", "bash"),
+    "completion install": ("--shell", "bash"),
+    "examples list": (),
+    "examples copy": ("shop", "{new}"),
+    "k8s manifests": ("--out", "{new}"),
 }
+# Each is others of these commands, or a script that has tests of its own.
+COMPOSED = {"demo", "kind up", "kind down"}
 GC = (("--cache",), ("--cache", "--yes"), ("--results", "--yes"),
       ("--store", "{somebody}", "--older-than", "0", "--yes"),
       ("--store", "{somebody}", "--contexts", "--older-than", "1", "--yes"))  # fmt: skip
@@ -114,7 +121,7 @@ def leaves(group: click.Group = root, above: str = "") -> Iterator[tuple[str, cl
         path = f"{above} {name}".strip()
         if isinstance(command, click.Group):
             yield from leaves(command, path)
-        else:
+        elif path not in COMPOSED:
             yield path, command
 
 

@@ -26,13 +26,17 @@ _ARGUMENTS = {
     "folder": "out",
     "prompt": "Prices with a discount are wrong",
     "kind": "nop",
+    "name": "shop",
 }
+_COMPOSED = {("demo",), ("kind", "up"), ("kind", "down")}  # of other commands, or a script with tests of its own
 _OPTIONS = {
     "submit": ("--controller-image", "example.org/trialfleet:1"),
     "image build": ("--tag", "trialfleet:none", "--for", "campaign.yaml"),
     "context build": ("--kind", "flat", "--agent", "search"),
     "tasks mine": ("--commits", "5"),
     "view": ("--no-open",),
+    "completion install": ("--shell", "bash"),
+    "completion show": ("--shell", "bash"),
 }
 
 
@@ -158,7 +162,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
             assert inner is not None
             yield from walk(inner, (*words, name))
 
-    return walk(root, ())
+    return ((words, command) for words, command in walk(root, ()) if words not in _COMPOSED)
 
 
 def cells() -> list[AccidentCell]:
