@@ -57,6 +57,7 @@ NO_PATHS = frozenset(
         "PROMPT",
         "RAY_FOLDER",
         "S3_PATH_STYLE",
+        "PROGRAM",
         "SEED",
         "STOP_S",
         "SYSTEM",
