@@ -47,7 +47,11 @@ SHOW_NOTHING = {
     "combine": "refuses campaigns that are not finished",
     "logs": "the agent's output, and no verdict",
     **dict.fromkeys(("validate", "init", "tasks", "plan", "submit", "context", "targets"), "before any trial"),
-    **dict.fromkeys(("cancel", "gc", "prepull", "image", "agents", "doctor"), "no outcome"),
+    **dict.fromkeys(
+        ("cancel", "gc", "prepull", "image", "agents", "doctor", "completion", "k8s", "kind"), "no outcome"
+    ),
+    "examples": "copies what comes with the program",
+    "demo": "`run` of campaigns that it has just copied, to their end",
 }
 Page = Callable[[CampaignSite], object]
 PAGES: dict[str, Page] = {

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize, special
 
 from trialfleet_statistics.estimates import Floats, floats
-from trialfleet_statistics.power.campaigns import Population, calibrated, drawn_rates
+from trialfleet_statistics.power.campaigns import EDGE, Population, calibrated, drawn_rates
 
 
 class TaskRates(ABC):
@@ -69,7 +69,10 @@ class DrawnTasks(TaskRates):
 
     def compare(self, effect: float, *, none_differs: bool = False) -> tuple[Floats, Floats]:
         sharp = none_differs and not effect
-        of = replace(self.population, treatment=self.population.control + effect)
+        rate = self.population.control + effect
+        if 0 <= rate <= 1:  # at the ends no task would differ from another
+            rate = min(max(rate, EDGE), 1 - EDGE)
+        of = replace(self.population, treatment=rate)
         found = calibrated(replace(of, sigma_int=0.0) if sharp else of)
         a, b = drawn_rates(of, found, tasks=self.number, simulations=self.simulations, seed=self.seed)
         if sharp:

@@ -35,6 +35,13 @@ def test_drawn_tasks_have_the_means_of_their_population_and_effects_that_differ(
     assert np.std(np.subtract(*DRAWN.compare(0.0))) == pytest.approx(0.1, abs=0.01), "effects that cancel"
 
 
+def test_an_effect_may_reach_all_of_the_room_and_no_more() -> None:
+    treated, _ = DRAWN.compare(0.5)
+    assert treated.mean() == pytest.approx(1, abs=0.01)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        DRAWN.compare(0.51)
+
+
 def _test_once(of: TaskRates) -> SequentialPower:
     return sequential_power(*of.compare(0.15), SequentialDesign((10,)), simulations=4_000, seed=3)
 
