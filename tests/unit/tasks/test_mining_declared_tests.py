@@ -235,13 +235,17 @@ REPEATED = (
 
 @pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "Python"])
 def test_the_time_is_linear(language: str) -> None:
-    """Twenty milliseconds each; what grows with the square of the length takes seconds."""
+    """Twenty milliseconds each; what grows with the square of the length takes seconds, each time it is measured."""
+
+    def used_s(text: str) -> float:
+        started = time.process_time()
+        DeclaredTests(text, language).find("a " * 1000)
+        DeclaredTests(text, language).find("a")
+        return time.process_time() - started
+
     for part in REPEATED:
         for text in (part * (20_000 // len(part)), part * 2000 + " " * 10_000 + "{}" + ")" * 2000 + "}" * 2000):
-            started = time.process_time()
-            DeclaredTests(text, language).find("a " * 1000)
-            DeclaredTests(text, language).find("a")
-            assert time.process_time() - started < 0.5, repr(part)
+            assert any(used_s(text) < 0.5 for _ in range(3)), repr(part)
 
 
 def test_what_go_code_takes_from_another_module_is_not_the_fixs() -> None:
