@@ -13,6 +13,7 @@ from trialfleet_designs.comparison.judge import RunJudge
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.comparison.pair_evidence import PairEvidence
 from trialfleet_designs.document.drawing import Drawing
+from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.own_plan import OwnPlan
@@ -208,6 +209,10 @@ class Design(Generic[D, F]):
     def section(self, found: F, reported: Reported) -> ReportSection | None:
         """After the contrasts."""
         return None
+
+    def list_effects(self, found: F) -> tuple[DrawnEffect, ...]:
+        """What stands beside its answer, drawn; none: the declared contrast."""
+        return ()
 
     def draw(self, found: F, reported: Reported) -> Drawing | None:
         """What stands above the tables of its section."""

@@ -183,7 +183,9 @@ def test_pods_that_left_the_queue_when_their_grants_had_ended_cost_nothing(queue
     wait_until(  # on a machine with a load of 29 they took more than 240 s
         lambda: {pod["status"]["phase"] for pod in queue.attempts().values()} == {"Failed"}, within_s=2 * WITHIN_S
     )
-    with queue.place.controller("resume", str(file)) as controller:  # a slow machine takes longer than short grants
+    with queue.place.controller(
+        "resume", str(file)
+    ) as controller:  # a slow machine takes longer than short grants
         said, _ = controller.communicate(timeout=WITHIN_S)
         assert controller.returncode == 0, said
     ledger = queue.ledger(file)

@@ -11,10 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from trialfleet_analysis.combining.shown import Combined, CombinedLine, ShownCombination, shown
+from trialfleet_analysis.report.figures.comparisons import POINTS
+from trialfleet_analysis.report.figures.forest import Forest, Mark, MarkedRow
+from trialfleet_analysis.report.figures.scales import differences
 from trialfleet_analysis.report.html.assets import asset
-from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
+from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
-from trialfleet_analysis.report.html.plots import Mark, Scale, differences, row
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.markdown import long_text, section_lines
 from trialfleet_designs.document.figures import bare_p, bare_points, p_value, point_limits
@@ -43,12 +45,17 @@ def to_html(combined: Combined) -> str:
         h("nav", [h("a", name, href=f"#{anchor}") for anchor, name in anchors], aria_label="Contents"),
         h(
             "main",
-            in_one_minute(found.answer, _forest(found), cautions_list(found.cautions)),
+            in_one_minute(found.answer, show_forest(_forest(found)), cautions_list(found.cautions)),
             [_section(one) for one in found.sections],
         ),
     )
     title = f"{found.name} · trialfleet combine"
-    return page(title=title, style=asset("style.css"), script=asset("theme.js") + asset("script.js"), body=body)
+    return page(
+        title=title,
+        style=asset("style.css"),
+        script=asset("theme.js") + asset("script.js") + asset("save.js"),
+        body=body,
+    )
 
 
 def _heading(found: ShownCombination) -> Node:
@@ -65,22 +72,30 @@ def _section(found: ReportSection) -> Node:
     return section(found.anchor, found.title, lead, list(all_shown(found.tables)))
 
 
-def _forest(found: ShownCombination) -> Node:
+def _forest(found: ShownCombination) -> Forest | None:
     """Every campaign, then all together, under one scale."""
     drawn = [one for one in found.lines if one.difference.estimate is not None or one.tag != "combined"]
     intervals = [one.difference for one in drawn]
     if all(one.estimate is None for one in intervals):
         return None
-    scale = differences(value for one in intervals for value in (one.estimate, one.low, one.high))
-    return forest("Campaigns", [_row(scale, one) for one in drawn], scale, found.caption, keys=found.keys)
+    return Forest(
+        anchor="campaigns",
+        title="Campaigns",
+        axis=POINTS,
+        scale=differences(value for one in intervals for value in (one.estimate, one.low, one.high)),
+        rows=tuple(map(_row, drawn)),
+        caption=found.caption,
+        keys=found.keys,
+        zero=0.0,
+    )
 
 
-def _row(scale: Scale, one: CombinedLine) -> ForestRow:
+def _row(one: CombinedLine) -> MarkedRow:
     of, limits = one.difference, point_limits(one.difference) or "no interval"
     said = limits if one.p_value is None else f"{limits}, {p_value(one.p_value)}"
     label = f"{one.name}: {bare_points(of.estimate)} points, {said}"
-    drawing = row(scale, [Mark(one.kind, of.estimate, of.low, of.high)], label, zero=0.0)
-    return ForestRow(one.name, one.tag, drawing, lines((bare_points(of.estimate), said)))
+    mark = Mark(one.kind, of.estimate, of.low, of.high)
+    return MarkedRow(one.name, one.tag, (mark,), ((bare_points(of.estimate), said),), label)
 
 
 def to_markdown(combined: Combined) -> str:

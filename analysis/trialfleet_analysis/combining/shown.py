@@ -10,6 +10,7 @@ from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.product import EvidenceProduct
 from trialfleet_analysis.combining.product_text import product_sections
 from trialfleet_analysis.combining.sections import combination_sections, combined_rows
+from trialfleet_analysis.report.figures.forest import MarkKind
 from trialfleet_designs.document.figures import evidence
 from trialfleet_designs.document.tables import ReportSection
 from trialfleet_ledger.plurals import plural
@@ -17,7 +18,7 @@ from trialfleet_statistics.estimates import Interval
 
 Combined: TypeAlias = Combination | EvidenceProduct
 LIKE = frozenset({"Random effects", "Another campaign"})
-ALL = "these"
+ALL: MarkKind = "these"
 KEYS = (("these", "these tasks"), ("like", "campaigns like these"))
 POOLED = "Difference in percentage points with its interval: each campaign on its own tasks, then all of them."
 PRODUCT = "Difference in percentage points over complete pairs, with limits that hold at any look: each campaign."
@@ -30,7 +31,7 @@ class CombinedLine:
 
     name: str
     tag: str
-    kind: str
+    kind: MarkKind
     difference: Interval
     p_value: float | None
 

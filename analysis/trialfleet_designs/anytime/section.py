@@ -19,7 +19,7 @@ def blocks_section(found: AnytimeFinding, reported: Reported) -> ReportSection:
     every = max(1, math.ceil(len(found.taken) / SHOWN))
     return section(
         "looks",
-        "Looks",
+        "What did the looks say?",
         "This campaign has no fixed end: after every complete block, bets on the declared contrast are settled. A "
         "pair is one trial of each side in a task and block; where there is no difference, a pair that one side "
         f"alone passes favours either with probability ½. E is what a stake of 1 has become: {_bets(found)}. "

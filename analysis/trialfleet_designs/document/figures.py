@@ -155,12 +155,12 @@ def short_limits(interval: Interval) -> str:
 
 
 def quantity(value: float | None, unit: Unit) -> str:
-    """A metric with its unit, to about three figures.
+    """A metric with its unit, to two or three figures.
 
     >>> quantity(1234567, "count"), quantity(3.5, "count"), quantity(0.01234, "usd"), quantity(75.25, "s")
-    ('1,234,567', '3.5', '$0.0123', '75.2 s')
-    >>> quantity(-3, "s"), quantity(-0.5, "usd"), quantity(-0.001, "s")
-    ('−3.00 s', '−$0.5000', '0.00 s')
+    ('1,234,567', '3.5', '$0.012', '1 m 15 s')
+    >>> quantity(-3, "s"), quantity(-0.5, "usd"), quantity(-0.001, "s"), quantity(5400, "s"), quantity(0, "usd")
+    ('−3.00 s', '−$0.50', '0.00 s', '1 h 30 m', '$0.00')
     """
     if value is None:
         return NOTHING
@@ -173,10 +173,25 @@ def _unsigned_quantity(size: float, unit: Unit) -> str:
     if unit == "share":
         return percent(size)
     if unit == "usd":
-        return f"${size:.4f}" if size < 1 else f"${size:,.2f}"
+        return f"${size:,.{2 if size >= 0.1 else _cent_digits(size)}f}"
     if unit == "s":
-        return f"{size:.2f} s" if size < 10 else f"{size:,.1f} s"
+        return _duration(size)
     return f"{size:,.0f}" if size == int(size) or size >= 1000 else f"{size:,.1f}"
+
+
+def _cent_digits(size: float) -> int:
+    """Decimals that show two figures of an amount below ten cents."""
+    return min(MOST_DIGITS + 2, max(2, 1 - math.floor(math.log10(size)))) if size else 2
+
+
+def _duration(size: float) -> str:
+    if round(size, 1) < 60:
+        return f"{size:.2f} s" if size < 10 else f"{size:.1f} s"
+    minutes, rest = divmod(round(size), 60)
+    if minutes < 60:
+        return f"{minutes} m {rest:02} s"
+    hours, minutes = divmod(round(size / 60), 60)
+    return f"{hours:,} h {minutes:02} m"
 
 
 def change(value: float | None, unit: Unit) -> str:

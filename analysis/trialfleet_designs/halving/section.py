@@ -11,7 +11,7 @@ def halving_section(found: HalvingFinding, control: str) -> ReportSection:
     """No table where it has not been done."""
     return section(
         "halving",
-        "Halving",
+        "Which conditions were dropped?",
         _rule(found),
         table(
             f"What the halving saw, after block {found.after}",

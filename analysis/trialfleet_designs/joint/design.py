@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from trialfleet_designs.comparison.compared import ComparedTasks
 from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.joint.answer import joint_answer, joint_outcome
 from trialfleet_designs.joint.finding import JointFinding, joint_finding, look_at_both
 from trialfleet_designs.joint.planning import JointPlan, plan_joint
-from trialfleet_designs.metric.section import metric_section, tabulate_metric
+from trialfleet_designs.metric.section import draw_ratio, metric_section, tabulate_metric
 from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
-from trialfleet_designs.question.section import question_section
+from trialfleet_designs.question.section import draw_difference, question_section
 from trialfleet_ledger.designs.looks import DecisionResult
 from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.errors import OperatorError
@@ -52,6 +53,9 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
 
     def tell_outcome(self, found: JointFinding) -> Outcome:
         return joint_outcome(found)
+
+    def list_effects(self, found: JointFinding) -> tuple[DrawnEffect, ...]:
+        return (draw_ratio(found.metric), draw_difference(found.within))
 
     def first_table(self, found: JointFinding, reported: Reported) -> ReportTable:
         return tabulate_metric(found.metric)

@@ -26,7 +26,7 @@ def looks_section(found: LooksFinding) -> ReportSection:
     revised = "" if found.revised_from is None else ", spaced again once the reps were re-estimated"
     return section(
         "looks",
-        "Looks",
+        "What did the looks say?",
         f"{planned} declared before anything ran{revised}, after blocks {at}; "
         f"spending {found.spending.replace('_', ' ')}. "
         "Each tests the declared contrast exactly, on the blocks up to it, and its decision is kept in the store. "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from trialfleet_designs.comparison.compared import ComparedTasks
 from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.metric.answer import metric_answer, metric_outcome
 from trialfleet_designs.metric.finding import MetricFinding, metric_finding
 from trialfleet_designs.metric.looks import look_at_metric
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
-from trialfleet_designs.metric.section import metric_section, tabulate_metric
+from trialfleet_designs.metric.section import draw_ratio, metric_section, tabulate_metric
 from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
 from trialfleet_ledger.designs.looks import DecisionResult
 from trialfleet_ledger.designs.metric import MetricPrimary
@@ -52,6 +53,9 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
 
     def tell_outcome(self, found: MetricFinding) -> Outcome:
         return metric_outcome(found)
+
+    def list_effects(self, found: MetricFinding) -> tuple[DrawnEffect, ...]:
+        return (draw_ratio(found),)
 
     def first_table(self, found: MetricFinding, reported: Reported) -> ReportTable:
         return tabulate_metric(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.figures import NOTHING, bare_p, decimals, level, percent, quantity, times
 from trialfleet_designs.document.tables import (
     Cell,
@@ -53,6 +54,12 @@ def tabulate_metric(found: MetricFinding) -> ReportTable:
     )
 
 
+def draw_ratio(found: MetricFinding) -> DrawnEffect:
+    noun = WORDS[found.metric].noun
+    names = f"{found.treatment.condition} over {found.control.condition}"
+    return DrawnEffect(f"{noun.capitalize()}, {names}", "ratio", found.ratio, "less", "more")
+
+
 def metric_section(found: MetricFinding) -> ReportSection:
     looks = (
         f" Looks were declared after blocks {', '.join(map(str, found.planned))}: labels are permuted within task "
@@ -62,7 +69,7 @@ def metric_section(found: MetricFinding) -> ReportSection:
     )
     return section(
         "metric",
-        "Metric",
+        "Does the metric differ?",
         f"The declared test: does a trial's {WORDS[found.metric].noun} depend on the condition? The ratio is that "
         "of a typical task: the mean over tasks of the differences of mean logs. Its test permutes labels within "
         f"tasks, and its interval is made of the same permutations.{looks} The bill's ratio weighs a trial by "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trialfleet_designs.comparison.compared import ComparedTasks
 from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
@@ -11,7 +12,7 @@ from trialfleet_designs.question.answer import question_answer, question_outcome
 from trialfleet_designs.question.finding import QuestionFinding, question_finding
 from trialfleet_designs.question.looks import look_at_margin
 from trialfleet_designs.question.planning import QuestionPlan, plan_question
-from trialfleet_designs.question.section import question_section, tabulate_sides
+from trialfleet_designs.question.section import draw_difference, question_section, tabulate_sides
 from trialfleet_ledger.designs.looks import DecisionResult
 from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.errors import OperatorError
@@ -51,6 +52,9 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
 
     def tell_outcome(self, found: QuestionFinding) -> Outcome:
         return question_outcome(found)
+
+    def list_effects(self, found: QuestionFinding) -> tuple[DrawnEffect, ...]:
+        return (draw_difference(found),)
 
     def first_table(self, found: QuestionFinding, reported: Reported) -> ReportTable:
         return tabulate_sides(found, reported)

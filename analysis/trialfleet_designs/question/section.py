@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.figures import (
     NOTHING,
     bare_p,
@@ -60,6 +61,12 @@ def _limits(of: Interval | None, rate: float | None) -> Value:
     return or_reason(limits(of), of.reason)
 
 
+def draw_difference(found: QuestionFinding) -> DrawnEffect:
+    both = (-found.margin, found.margin) if found.question == "equivalent" else (-found.margin,)
+    title = f"How much more often {found.treatment} passed than {found.control}"
+    return DrawnEffect(title, "difference", found.interval, "worse", "better", both)
+
+
 def question_section(found: QuestionFinding) -> ReportSection:
     tests = (
         "Miettinen and Nurminen's score at the margin"
@@ -74,7 +81,7 @@ def question_section(found: QuestionFinding) -> ReportSection:
     )
     return section(
         "question",
-        "Question",
+        "Is the question answered?",
         f"What is asked: do the data show that {state_claim(found)}? The test is one-sided at "
         f"{level(found.alpha)}: {tests}. It agrees with the interval, which has the level "
         f"{level(found.interval.level)}. A yes is not proof of no difference, and a no is not proof of one."

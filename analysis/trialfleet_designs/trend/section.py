@@ -46,7 +46,7 @@ def _limits(of: Interval | None, one: TrendDose) -> Value:
 def trend_section(found: TrendFinding) -> ReportSection:
     return section(
         "trend",
-        "Trend",
+        "Does the pass rate follow the dose?",
         "The declared test: does the mean of the tasks' pass rates rise or fall with the dose? Its statistic, "
         "W, grows as passes lie at higher doses, and weighs every task alike, whatever it lost; its "
         "distribution given each task's trials and passes is exact. A task without a valid trial at one of "

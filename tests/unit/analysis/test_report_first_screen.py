@@ -168,7 +168,7 @@ def test_without_a_cost_of_passes_trials_are_compared_and_then_time(lively: Repo
     no_money = tuple(one for one in lively.analysis.measures if one.measure != "cost_usd")
     by_time = replace(lively, analysis=replace(lively.analysis, costs=no_pass, measures=no_money))
     assert re.fullmatch(
-        r"A trial took [\d.]+ s against [\d.]+ s of agent time, [\d.]+ against [\d.]+ turns \(medians\)\.",
+        r"A trial took [\d.]+ s against 1 m \d\d s of agent time, [\d.]+ against [\d.]+ turns \(medians\)\.",
         spent(by_time, lively.headline) or "",
     )
     nothing = replace(lively, analysis=replace(lively.analysis, costs=no_pass, measures=()))

@@ -9,21 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_analysis.process import BlockResult
+from trialfleet_analysis.report.figures.forest import Band, Mark
+from trialfleet_analysis.report.figures.scales import differences, nice, rates
 from trialfleet_analysis.report.html.markup import h, listing
-from trialfleet_analysis.report.html.plots import (
-    Band,
-    Mark,
-    axis,
-    blocks,
-    differences,
-    histogram,
-    incidence,
-    lengths,
-    nice,
-    rates,
-    row,
-    share,
-)
+from trialfleet_analysis.report.html.plots import axis, blocks, histogram, incidence, lengths, row, share
 
 FINITE = st.floats(-1, 1)
 

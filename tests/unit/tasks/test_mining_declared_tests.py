@@ -235,7 +235,7 @@ REPEATED = (
 
 @pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "Python"])
 def test_the_time_is_linear(language: str) -> None:
-    """Twenty milliseconds each; what grows with the square of the length takes seconds, each time it is measured."""
+    """Twenty milliseconds each; what grows with the square of the length takes seconds, each time."""
 
     def used_s(text: str) -> float:
         started = time.process_time()

@@ -44,7 +44,7 @@ def conditions(report: Report) -> ReportSection:
     of = level(found[0].these_tasks.level) if found else "95%"
     return section(
         "conditions",
-        "Conditions",
+        "How often did each condition pass?",
         "Pass rate of each condition: the mean of its tasks’ rates, each task counting once; the difference of "
         f"two of them is the contrast’s. On {estimand(report)} the {of} interval knows only the chance of these "
         "tasks’ reps; for tasks like these a model’s interval also knows that other tasks would differ. Bounds: "
@@ -114,7 +114,7 @@ def _icc(one: ConditionResult) -> Value:
 def cells(report: Report) -> ReportSection:
     return section(
         "cells",
-        "Cells",
+        "Which tasks passed, and how often?",
         "Passed of valid trials in each task × condition, with Wilson’s 95% interval for the reps of that one "
         "cell.",
         table(
@@ -144,7 +144,7 @@ def _notes(one: CellResult) -> Iterator[str]:
 def repeats(report: Report) -> ReportSection:
     return section(
         "repeats",
-        "Several tries",
+        "What would several tries give?",
         "pass@k: some of k reps passes; pass^k: all of k do. Means over tasks, for tasks like these.",
         _repeats(report.analysis.repeats),
     )
@@ -175,7 +175,7 @@ VERDICTS: dict[Verdict | None, str] = {**{verdict: spaced(verdict.value) for ver
 def endings(report: Report) -> ReportSection:
     return section(
         "endings",
-        "How trials ended",
+        "How did trials end?",
         "Only passed counts as a pass. Lost trials have no verdict: they are missing, not failed.",
         _verdicts(report),
         _stops(report),
@@ -249,7 +249,7 @@ def _stops(report: Report) -> ReportTable:
 def delivery(report: Report) -> ReportSection:
     return section(
         "delivery",
-        "Delivery",
+        "Did the context reach the model?",
         "Whether each declared delivery was seen in what reached the model: trials seen / not seen; agents "
         "without a model are not counted. Silent: trials in which the hook or the rule pushed nothing, since the "
         "agent touched nothing that it is about.",

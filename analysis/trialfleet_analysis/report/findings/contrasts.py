@@ -69,12 +69,12 @@ def contrasts(report: Report) -> ReportSection:
     found = report.analysis.contrasts
     return section(
         "contrasts",
-        "Contrasts",
+        "How do the conditions compare?",
         "Treatment less control, in percentage points, in both estimands. These tasks: would the same tasks, run "
         "again, show it? Tasks like these: would other tasks of their kind? Only the declared primary contrast in "
         "its declared estimand is the result; every other p-value is corrected in its family."
         + (_monitored(report) if report.analysis.monitored else ""),
-        _contrasts(found),
+        None if len(found) == 1 and report.summary else _contrasts(found),  # else the declared contrast's table
         _odds_ratios(found),
         _by_block(found),
         _leave_one_out(found),
@@ -277,7 +277,7 @@ def by_task(report: Report) -> ReportSection:
     primary = report.headline_screen
     return section(
         "tasks",
-        "Task by task",
+        "Where did it help, and where did it hurt?",
         "One Fisher test per task, screened together: the share of false finds among the found is held to alpha. "
         "A task that cannot reach alpha with its reps is no evidence of no effect.",
         *(_screen(one, folded=one is not primary) for one in report.analysis.screens),

@@ -52,7 +52,7 @@ def effort(report: Report) -> ReportSection:
     sides = list(dict.fromkeys((one.treatment, one.control) for one in analysis.measures))
     return section(
         "taken",
-        "What trials took",
+        "What did it cost?",
         f"Success ends a run, so time and tokens are of all runs, passed or not. {core_seconds(report)}",
         *(one for n, pair in enumerate(sides) for one in _metrics(report, pair, folded=n > 0)),
         _costs(analysis.costs),
@@ -62,6 +62,29 @@ def effort(report: Report) -> ReportSection:
         *_medians(report),
         _quartiles(analysis.distributions),
     )
+
+
+FIRST_METRICS = ("cost_usd", "agent_s", "turns")
+
+
+def tabulate_cost(report: Report) -> ReportTable | None:
+    """For the first screen: what a trial of the compared conditions took. None where nothing was measured."""
+    found = {(one.condition, one.measure): one for one in report.metrics}
+    sides = [name for name in report.conditions_compared if name in report.condition_names][:WIDEST]
+    names = [one for one in FIRST_METRICS if any(known == one and name in sides for name, known in found)]
+    if not names:
+        return None
+    return table(
+        "What a trial took (medians)",
+        [BY_NAME[one] for one in names],
+        text("Metric", lambda one: one.label),
+        *(number(name, partial(_bare_typical, found, name)) for name in sides),
+    )
+
+
+def _bare_typical(found: Mapping[tuple[str, str], Typical], condition: str, metric: Metric) -> Cell:
+    entry = found.get((condition, metric.name))
+    return NOTHING if entry is None else quantity(entry.value, metric.unit)
 
 
 def core_seconds(report: Report) -> str:
@@ -265,7 +288,7 @@ def timing(report: Report) -> ReportSection:
     found = report.analysis.timing
     return section(
         "timing",
-        "First edits",
+        "When did agents edit first?",
         "When agents first edited, and how their turns divide into exploration (before the first edit), edit "
         "(first to last) and tail (after). All of it describes; whether a condition moved the first edit is "
         "tested under What trials took.",

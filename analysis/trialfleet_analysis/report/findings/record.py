@@ -38,7 +38,7 @@ def manifest(report: Report) -> ReportSection:
         groups.setdefault(line.group, []).append(line)
     return section(
         "manifest",
-        "What was run",
+        "What was run?",
         "The frozen plan, the digests of every input, and what the bundles say of how they were made.",
         table(
             "Tasks left out of every mean",
@@ -62,7 +62,7 @@ def manifest(report: Report) -> ReportSection:
 def methods(report: Report) -> ReportSection:
     return section(
         "methods",
-        "How the numbers are made",
+        "How are the numbers made?",
         "What is undefined is shown as – with its reason. Nothing is rounded before it is shown; report.json "
         "holds every number unrounded.",
         table(

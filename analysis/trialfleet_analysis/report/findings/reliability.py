@@ -74,7 +74,7 @@ def losses(report: Report) -> ReportSection:
     same = "" if tested or not analysis.robustness else f" {SAME}"
     return section(
         "losses",
-        "Losses",
+        "Would losses change it?",
         f"{nothing}An attempt without a verdict is missing data, never a failure. Losses while the agent ran are "
         "informative, since longer runs are lost more often and failures run longer; a retry does not undo that. "
         "So the test is repeated on first runs, with the lost ones resolved in either direction."
@@ -248,7 +248,7 @@ def _quarantined(report: Report) -> ReportTable:
 def order(report: Report) -> ReportSection:
     return section(
         "order",
-        "Order and time",
+        "Did it change over time?",
         "Every block holds each cell once, in random order. A trend over blocks means that time mattered; it "
         "cannot favour a condition, but it weakens the test that does not know of it.",
         _drift(report.analysis.drift),
@@ -280,7 +280,7 @@ def power(report: Report) -> ReportSection:
     found = report.analysis.outlook
     return section(
         "outlook",
-        "What this design detects, and what more trials would detect",
+        "Would more reps or more tasks help?",
         f"Detectable: the least true difference that a design finds with {_goal(found)} power. {_based_on(found)}"
         " Power at the observed effect is never shown: it only repeats the p-value."
         f"{report.design.note_on_power()}",

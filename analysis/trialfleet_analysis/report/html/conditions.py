@@ -1,4 +1,4 @@
-"""Forest plot of the conditions, the heat map of the cells, and every trial behind a cell."""
+"""The heat map of the cells, and every trial behind a cell."""
 
 from __future__ import annotations
 
@@ -6,70 +6,23 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.cells import ENDINGS
-from trialfleet_analysis.rates import CellResult, ConditionResult
-from trialfleet_analysis.report.answer import estimand
+from trialfleet_analysis.rates import CellResult
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.findings.conditions import VERDICTS, model_median
-from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
-from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, listing, section
-from trialfleet_analysis.report.html.plots import Band, Mark, cell, rates, row
+from trialfleet_analysis.report.figures.forest import Mark
+from trialfleet_analysis.report.figures.scales import rates
+from trialfleet_analysis.report.findings.conditions import VERDICTS
+from trialfleet_analysis.report.html.markup import Node, breakable, fold, frame, h, listing
+from trialfleet_analysis.report.html.plots import cell
 from trialfleet_analysis.tables.rows import TaskRow, Use
-from trialfleet_designs.document.figures import NOTHING, limits, percent, short_limits
+from trialfleet_designs.document.figures import NOTHING, short_limits
 from trialfleet_ledger.plurals import plural
 
-KEYS = (
-    ("these", "these tasks"),
-    ("like", "tasks like these"),
-    ("band", "bounds: lost first runs all failed, or all passed"),
-)
 DENSE = 8  # conditions above which cells show their counts alone
 STEPS = 20  # of colour
 APART = {
     Use.NO_ORACLE: "Apart: not part of any condition’s rate",
     Use.HALTED: "Apart: halted in every condition",
 }
-
-
-def conditions(report: Report) -> Node:
-    if all(one.these_tasks.estimate is None for one in report.conditions):
-        return None
-    rows = [
-        ForestRow(one.condition, _role(report, one.condition), _drawing(one), _value(one))
-        for one in report.conditions
-    ]
-    caption = f"Mean pass rate of each condition, with 95% intervals for {estimand(report)} and tasks like these."
-    return forest("Conditions", rows, rates(), caption, keys=KEYS)
-
-
-def _drawing(one: ConditionResult) -> Element:
-    these, like = one.these_tasks, one.tasks_like_these
-    middle, median = these.estimate if like.low is not None else None, model_median(one)
-    band = None if one.worst is None or one.best is None else Band(one.worst, one.best)
-    marks = [
-        Mark("these", these.estimate, these.low, these.high),
-        Mark("like", middle if median is None else median, like.low, like.high),
-    ]
-    label = (
-        f"{one.condition}: {percent(these.estimate)}, interval on these tasks {limits(these)}, on tasks like "
-        f"these {_model(one)}"
-    )
-    return row(rates(), marks, label, band=band)
-
-
-def _value(one: ConditionResult) -> Element:
-    return lines((percent(one.these_tasks.estimate), limits(one.these_tasks)), ("", _model(one)))
-
-
-def _model(one: ConditionResult) -> str:
-    median = model_median(one)
-    return limits(one.tasks_like_these) + ("" if median is None else f", median {percent(median)}")
-
-
-def _role(report: Report, condition: str) -> str | None:
-    primary = report.headline
-    if primary is None or condition not in (primary.treatment, primary.control):
-        return None
-    return "treatment" if condition == primary.treatment else "control"
 
 
 def heat(report: Report) -> Node:
@@ -169,7 +122,7 @@ def trials(report: Report) -> Element:
         role="status",
         hidden="",
     )
-    return section("trials", "Trials", intro, folds, said)
+    return fold("trials", "Which trials were these?", intro, folds, said)
 
 
 def _trials_of(place: int, task: str, cells: list[CellResult]) -> Element:

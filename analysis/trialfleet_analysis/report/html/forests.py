@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.analysis_plan.power_summary import More
-from trialfleet_analysis.analysis_plan.screens import TaskEffect
-from trialfleet_analysis.analysis_plan.sensitivity import ScenarioFinding
 from trialfleet_analysis.analysis_plan.timing import EditTiming
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.declared_result import declared_result
-from trialfleet_analysis.report.findings.contrasts import ROLES
-from trialfleet_analysis.report.findings.reliability import SCENARIOS, against, decision, design
+from trialfleet_analysis.report.figures.forest import Forest, Mark, MarkedRow
+from trialfleet_analysis.report.figures.scales import Scale, nice, rates
+from trialfleet_analysis.report.findings.reliability import against, design
 from trialfleet_analysis.report.html.markup import Node, breakable, h
-from trialfleet_analysis.report.html.plots import Mark, Scale, axis, differences, lengths, nice, parts, rates, row
-from trialfleet_designs.comparison.contrast import Contrast
-from trialfleet_designs.comparison.correction import AdjustedPValue
-from trialfleet_designs.document.figures import (
-    ESTIMANDS,
-    NOTHING,
-    bare_p,
-    bare_points,
-    brief,
-    decimals,
-    p_value,
-    percent,
-    point_limits,
-    points_between,
-    quantity,
-)
-from trialfleet_statistics.estimates import Interval, Test
+from trialfleet_analysis.report.html.plots import axis, dots, lengths, parts, row
+from trialfleet_designs.document.figures import NOTHING, brief, decimals, percent, quantity
 
 TALL = 30  # rows above which a forest scrolls in its frame
 
@@ -50,7 +33,15 @@ class ForestRow:
 def forest(
     title: str, rows: Sequence[ForestRow], scale: Scale, caption: str, *, keys: Sequence[tuple[str, str]] = ()
 ) -> Element:
-    """A figure; on a narrow screen the drawing moves below its name. Long ones scroll in a frame."""
+    """A figure with its legend and its caption."""
+    return h("figure", legend(keys), rows_of(title, rows, scale), h("figcaption", caption))
+
+
+def rows_of(
+    title: str, rows: Sequence[ForestRow], scale: Scale | None, *, below: str = "", above: str = ""
+) -> Element:
+    """On a narrow screen the drawing moves below its name. Long ones scroll in a frame. `scale` None: no axis;
+    `below`, `above`: what lies on either side of zero."""
     cells = [
         [
             h("span", breakable(one.name), h("small", one.tag, class_="tag") if one.tag else None, class_="name"),
@@ -59,11 +50,15 @@ def forest(
         ]
         for one in rows
     ]
-    under = [h("span", class_="side under"), h("div", axis(scale), class_="under"), h("span", class_="side under")]
+    under: list[Node] = []
+    if scale is not None:
+        sides = h("p", h("span", f"← {below}"), h("span", f"{above} →"), class_="sides") if below else None
+        middle = h("div", axis(scale), sides, class_="under")
+        under = [h("span", class_="side under"), middle, h("span", class_="side under")]
     grid = h("div", cells, under, class_="forest")
     if len(rows) > TALL:
         grid = h("div", grid, class_="frame tall", tabindex=0, role="region", aria_label=title)
-    return h("figure", legend(keys), grid, h("figcaption", caption))
+    return grid
 
 
 def legend(keys: Sequence[tuple[str, str]]) -> Element | None:
@@ -82,124 +77,26 @@ def lines(*pairs: tuple[str, str]) -> Element:
     )
 
 
-def strip(headline: Contrast) -> Node:
-    """The declared contrast in both estimands, on one line of points."""
-    if all(part.estimate is None for part in _parts(headline)):
+def show_forest(found: Forest | None) -> Node:
+    """A figure of the report, or nothing."""
+    if found is None:
         return None
-    scale = _scale([headline])
-    label = f"{headline.name}: {_said(headline)}"
-    drawing = h("div", row(scale, _marks(headline), label, zero=0.0), axis(scale), class_="strip")
-    return h("figure", legend(KEYS), drawing)
-
-
-KEYS = (("these", "these tasks"), ("like", "tasks like these"))
-
-
-def contrasts(report: Report) -> Node:
-    found = report.analysis.contrasts
-    if all(part.estimate is None for one in found for part in _parts(one)):
-        return None
-    scale = _scale(found)
-    rows = [
-        ForestRow(
-            one.name,
-            ROLES[one.role] if one.role != "secondary" else None,
-            row(scale, _marks(one), f"{one.name}: {_said(one)}", zero=0.0),
-            lines(
-                _value(one.these_tasks.difference, one.these_tasks.test, one.these_tasks.adjusted),
-                _value(one.tasks_like_these.difference, one.tasks_like_these.test, one.tasks_like_these.adjusted),
-            ),
-        )
-        for one in found
-    ]
-    caption = (
-        "Difference in percentage points with its interval. Right of zero the treatment passed more often. p: "
-        "corrected in its family where it says so."
-    )
-    return forest("Contrasts", rows, scale, caption, keys=KEYS)
-
-
-def tasks(report: Report) -> Node:
-    screen = report.headline_screen
-    if screen is None:
-        return None
-    scale = differences(limit for one in screen.tasks for limit in (one.low, one.high))
-    rows = [
-        ForestRow(one.task, "found" if one.found else None, _task_row(scale, one), _counts(one))
-        for one in screen.tasks
-    ]
-    caption = (
-        f"Each task’s difference, {screen.treatment} − {screen.control}, in points, with its 95% interval (not "
-        "corrected for the number of tasks), in the plan’s order."
-    )
-    return forest("Tasks", rows, scale, caption)
-
-
-def scenarios(report: Report) -> Node:
-    result = declared_result(report)
-    found = result and result.robustness
-    if not found or not found.missing_treatment + found.missing_control:
-        return None
-    scale = differences(one.difference for one in found.scenarios)
-    rows = [
-        ForestRow(SCENARIOS[one.name], None, _scenario_row(scale, one), lines(_decided(one)))
-        for one in found.scenarios
-    ]
-    caption = (
-        f"The primary contrast on {ESTIMANDS[found.estimand]}, in points: as measured, and on first runs if every "
-        "lost one had gone one way."
-    )
-    return forest("Scenarios of what was lost", rows, scale, caption)
-
-
-def _task_row(scale: Scale, one: TaskEffect) -> Element:
-    label = f"{one.task}: {bare_points(one.difference)}, {points_between(one.low, one.high)} points"
-    return row(scale, [Mark("these", one.difference, one.low, one.high)], label, zero=0.0)
-
-
-def _counts(one: TaskEffect) -> Element:
-    counts = f"{one.passes_treatment}/{one.valid_treatment} − {one.passes_control}/{one.valid_control}"
-    return lines((bare_points(one.difference), counts))
-
-
-def _scenario_row(scale: Scale, one: ScenarioFinding) -> Element:
-    label = f"{SCENARIOS[one.name]}: {bare_points(one.difference)} points"
-    return row(scale, [Mark("these", one.difference, None, None)], label, zero=0.0)
-
-
-def _decided(one: ScenarioFinding) -> tuple[str, str]:
-    return bare_points(one.difference), f"p {bare_p(one.p_value)}, {decision(one.rejects, one.sign)}"
-
-
-def _scale(found: Sequence[Contrast]) -> Scale:
-    return differences(limit for one in found for part in _parts(one) for limit in _numbers(part))
-
-
-def _parts(one: Contrast) -> Iterator[Interval]:
-    yield from (one.these_tasks.difference, one.tasks_like_these.difference)
-
-
-def _numbers(found: Interval) -> Iterable[float | None]:
-    return found.estimate, found.low, found.high
-
-
-def _marks(one: Contrast) -> list[Mark]:
-    kinds = (kind for kind, _ in KEYS)
-    return [Mark(kind, *_numbers(part)) for kind, part in zip(kinds, _parts(one), strict=True)]
-
-
-def _said(one: Contrast) -> str:
-    return "; ".join(
-        f"{name} {bare_points(part.estimate)}, interval {point_limits(part) or 'undefined'} points"
-        for (_, name), part in zip(KEYS, _parts(one), strict=True)
+    rows = [ForestRow(one.name, one.tag, _draw(found, one), lines(*one.values)) for one in found.rows]
+    drawn = any(one.marks for one in found.rows)
+    return h(
+        "figure",
+        h("h3", found.title),
+        legend(found.keys),
+        rows_of(found.title, rows, found.scale if drawn else None, below=found.below, above=found.above),
+        h("figcaption", found.caption) if found.caption else None,
+        id=f"figure-{found.anchor}",
     )
 
 
-def _value(difference: Interval, test: Test, adjusted: AdjustedPValue | None) -> tuple[str, str]:
-    said = p_value(test.p_value)
-    if adjusted is not None and adjusted.p_value is not None:
-        said = f"{p_value(adjusted.p_value)} corrected"
-    return bare_points(difference.estimate), f"{point_limits(difference) or 'no interval'}, {said}"
+def _draw(found: Forest, one: MarkedRow) -> Element:
+    if one.dots:
+        return dots(one.dots, one.said)
+    return row(found.scale, one.marks, one.said, band=one.band, zero=found.zero, margins=found.margins)
 
 
 DESIGN_KEYS = (("bar", "these tasks"), ("bar like", "tasks like these"))

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TypeAlias, cast
 from xml.etree.ElementTree import Element, tostring
 
+from trialfleet_designs.document.figures import NOTHING
 from trialfleet_designs.document.tables import ReportTable, Value
 from trialfleet_ledger.display_text import one_line
 
@@ -119,6 +120,7 @@ def _text(value: str | int | float) -> str:
 
 SHORT = 24  # characters of words that are not broken
 FEW = 4  # folded tables of one group that stand alone
+LEAST_ROWS = 3  # of a table whose constant columns become a sentence
 TALL = 14  # rows above which a table scrolls in its frame, below a head that stays
 
 
@@ -126,6 +128,13 @@ def section(anchor: str, title: str, *content: Node) -> Element:
     return h(
         "section", h("h2", title, id=f"{anchor}-title"), content, id=anchor, aria_labelledby=f"{anchor}-title"
     )
+
+
+def fold(anchor: str, question: str, *content: Node) -> Element:
+    """A part of the page that opens at its question."""
+    head = h("summary", h("h2", question, id=f"{anchor}-title"))
+    body = h("details", head, h("div", content, class_="inside"))
+    return h("section", body, id=anchor, aria_labelledby=f"{anchor}-title")
 
 
 def all_shown(tables: Sequence[ReportTable]) -> Iterator[Element]:
@@ -147,10 +156,32 @@ def shown(table: ReportTable) -> Element:
 
 
 def framed(table: ReportTable) -> Element:
-    """In a frame that scrolls sideways; the first column is the row's name."""
-    head = h("tr", [_head(name, n in table.words) for n, name in enumerate(table.columns)])
-    body = [h("tr", [_cell(value, n, n in table.words) for n, value in enumerate(row)]) for row in table.rows]
-    return frame(table.title, head, body, class_="tall" if len(body) > TALL else None)
+    """In a frame that scrolls sideways; the first column is the row's name. What is the same in every row is said
+    below, once."""
+    kept, same = _split_columns(table)
+    head = h("tr", [_head(table.columns[n], n in table.words) for n in kept])
+    body = [h("tr", [_cell(row[n], n, n in table.words) for n in kept]) for row in table.rows]
+    drawn = frame(table.title, head, body, class_="tall" if len(body) > TALL else None)
+    if not same:
+        return drawn
+    said = "; ".join(f"{table.columns[n].lower()} {_in_words(table.rows[0][n])}" for n in same)
+    return h("div", drawn, h("p", f"In every row: {said}.", class_="same"))
+
+
+def _in_words(value: Value) -> str:
+    return f"{value.text} ({value.note})" if value.note else value.text
+
+
+def _split_columns(table: ReportTable) -> tuple[list[int], list[int]]:
+    """Columns to show, and those with one value in all of several rows; what is empty in all is in neither."""
+    if len(table.rows) < LEAST_ROWS:
+        return list(range(len(table.columns))), []
+    constant = [n for n in range(1, len(table.columns)) if len({row[n] for row in table.rows}) == 1]
+    shown = [n for n in range(len(table.columns)) if n not in constant]
+    if len(shown) < 2:
+        return list(range(len(table.columns))), []
+    first = table.rows[0]
+    return shown, [n for n in constant if first[n].text not in ("", NOTHING) or first[n].note]
 
 
 def frame(caption: str, head: Element, body: list[Element], *, class_: str | None = None) -> Element:

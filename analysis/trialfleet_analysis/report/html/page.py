@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from functools import partial
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import report_context
+from trialfleet_analysis.report.figures.comparisons import find_contrasts, find_scenarios, find_task_differences
+from trialfleet_analysis.report.figures.conditions import find_rates
+from trialfleet_analysis.report.figures.forest import Forest
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.html.assets import asset
-from trialfleet_analysis.report.html.conditions import conditions, heat, trials
-from trialfleet_analysis.report.html.forests import contrasts, designs, scenarios, strip, tasks, timing
-from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
+from trialfleet_analysis.report.html.conditions import heat, trials
+from trialfleet_analysis.report.html.first_screen import first_screen
+from trialfleet_analysis.report.html.forests import designs, show_forest, timing
+from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, fold, framed, h, page
 from trialfleet_analysis.report.html.plots import svg
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
-from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
+from trialfleet_analysis.report.html.sentences import list_words
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
 from trialfleet_designs.document.tables import ReportSection
 from trialfleet_ledger.plurals import plural
@@ -42,32 +45,31 @@ def heading(report: Report) -> Element:
     )
 
 
-def answer(report: Report) -> Element:
-    """The decision, its size and its cost in two lines; the difference drawn; what to doubt."""
-    drawing = strip(report.headline) if report.headline and declared_contrast(report) else None
-    arrived = arrival_line(report)
-    line = h("p", arrived, class_="size") if arrived else None
-    return in_one_minute(report.answer, line, drawing, cautions_list(report.cautions))
-
-
 def _contrast(report: Report) -> Node:
     """The declared contrast in both estimands."""
     found = declared_contrast(report)
-    return section("declared", found.title, h("div", framed(found), class_="declared")) if found else None
+    return fold("declared", found.title, h("div", framed(found), class_="declared")) if found else None
+
+
+def draw(find: Callable[[Report], Forest | None]) -> Callable[[Report], Node]:
+    return lambda report: show_forest(find(report))
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {
-    "contrasts": contrasts,
-    "conditions": conditions,
+    "contrasts": draw(find_contrasts),
+    "conditions": draw(find_rates),
     "cells": heat,
-    "tasks": tasks,
-    "losses": scenarios,
+    "tasks": draw(find_task_differences),
+    "losses": draw(find_scenarios),
     "endings": endings,
     "taken": effort,
     "timing": timing,
     "order": over_blocks,
     "outlook": designs,
 }
+
+
+DRAWN_INSTEAD = frozenset({"Endings in numbers"})  # tables whose drawing has all their numbers
 
 
 def drawing_of_design(section: ReportSection, report: Report) -> Node:
@@ -82,18 +84,6 @@ def drawing_of_design(section: ReportSection, report: Report) -> Node:
     return svg(drawing.height, drawing.label, *shapes)
 
 
-SHORT = {
-    "tasks": "Tasks",
-    "endings": "Endings",
-    "taken": "Effort",
-    "order": "Order",
-    "outlook": "More",
-    "repeats": "Tries",
-    "manifest": "Record",
-    "methods": "Methods",
-}
-
-
 @dataclass(frozen=True)
 class EmbeddedPairs:
     """Trials side by side, of the `differing` pairs of the declared contrast. `style`: what their parts need."""
@@ -101,11 +91,6 @@ class EmbeddedPairs:
     shown: Sequence[Element]
     differing: int
     style: str
-
-
-def _last(pairs: EmbeddedPairs | None) -> tuple[tuple[str, str], ...]:
-    middle = (("pairs", "Pairs"),) if pairs and pairs.shown else ()
-    return ("trials", "Trials"), *middle, ("cite", "Cite")
 
 
 def _pairs(pairs: EmbeddedPairs | None) -> Node:
@@ -116,37 +101,30 @@ def _pairs(pairs: EmbeddedPairs | None) -> Node:
         "A under the treatment and B under the control: as many as this file has room for. "
         "`trialfleet view` shows all."
     )
-    return section("pairs", "Where the two differ", h("p", words, class_="muted"), list(pairs.shown))
+    return fold("pairs", "Where do the two differ?", h("p", words, class_="muted"), list(pairs.shown))
 
 
 def to_html(report: Report, pairs: EmbeddedPairs | None = None) -> str:
     """Self-contained: one file that opens without network. Same report, same bytes."""
-    parts = [(found, drawn) for found in sections(report) if (drawn := _drawn(found, report)) is not None]
-    first = [("answer", "Result"), *([("declared", "Declared")] if declared_contrast(report) else [])]
-    anchors = [*first, *((found.anchor, SHORT.get(found.anchor, found.title)) for found, _ in parts)]
-    contents = h(
-        "nav",
-        [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, *_last(pairs))],
-        aria_label="Contents",
+    questions: Sequence[Node] = (
+        _contrast(report),
+        *(_drawn(found, report) for found in sections(report)),
+        trials(report),
+        _pairs(pairs),
+        _methods(report),
+        fold("words", "What do the words mean?", list_words()),
     )
     body = (
         h("a", "Skip to the result", href="#answer", class_="skip"),
         h("button", "Dark", id="theme", type="button", hidden="", aria_label="Switch between light and dark"),
         heading(report),
-        contents,
-        h(
-            "main",
-            answer(report),
-            _contrast(report),
-            [drawn for _, drawn in parts],
-            trials(report),
-            _pairs(pairs),
-            _methods(report),
-        ),
+        h("main", first_screen(report), h("div", questions, class_="questions")),
     )
     title = f"{report.title} · trialfleet report"
     style = asset("style.css") + (pairs.style if pairs else "")
-    return page(title=title, style=style, script=asset("theme.js") + asset("script.js"), body=body)
+    return page(
+        title=title, style=style, script=asset("theme.js") + asset("script.js") + asset("save.js"), body=body
+    )
 
 
 def _drawn(found: ReportSection, report: Report) -> Element | None:
@@ -154,12 +132,13 @@ def _drawn(found: ReportSection, report: Report) -> Element | None:
     drawing = DRAWN.get(found.anchor, partial(drawing_of_design, found))(report)
     if drawing is None and not found.tables:
         return None
-    lead = h("p", found.lead, class_="muted")
-    return section(found.anchor, found.title, lead, drawing, list(all_shown(found.tables)))
+    lead = h("p", found.lead, class_="muted") if found.lead else None
+    tables = [one for one in found.tables if one.title not in DRAWN_INSTEAD]
+    return fold(found.anchor, found.title, lead, drawing, list(all_shown(tables)))
 
 
 def _methods(report: Report) -> Element:
     found = methods_text(report)
     entries = h("pre", tabindex=0, role="region", aria_label="BibTeX entries", class_="bibtex")
     entries.text = found.entries
-    return section("cite", TITLE, h("p", LEAD, class_="muted"), [h("p", one) for one in found.paragraphs], entries)
+    return fold("cite", TITLE, h("p", LEAD, class_="muted"), [h("p", one) for one in found.paragraphs], entries)

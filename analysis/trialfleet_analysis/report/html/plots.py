@@ -2,64 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.process import BlockResult
+from trialfleet_analysis.report.figures.forest import MOST_DOTS, Band, Mark, RepDots
+from trialfleet_analysis.report.figures.scales import Scale, rates
 from trialfleet_analysis.report.html.markup import Node, h
-from trialfleet_designs.document.figures import decimals, percent
+from trialfleet_designs.document.figures import percent
 from trialfleet_ledger.plurals import plural
-
-STEPS = (1, 2, 2.5, 5, 10)
-MOST_TICKS = 6
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A line from `low` to `high` with marks at `ticks`; `text` names a mark."""
-
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-    text: Callable[[float], str]
-
-    def at(self, value: float) -> str:
-        """Per cent of the width, kept inside."""
-        return f"{100 * self.share(value):.2f}".rstrip("0").rstrip(".") + "%"
-
-    def share(self, value: float) -> float:
-        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
-
-    def holds(self, value: float) -> bool:
-        return self.low <= value <= self.high
-
-
-def rates() -> Scale:
-    """From 0 to 100%."""
-    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
-    return Scale(0.0, 1.0, ticks, lambda tick: f"{100 * tick:.0f}%" if tick == 1 else f"{100 * tick:.0f}")
-
-
-def differences(values: Iterable[float | None]) -> Scale:
-    """Of rates, in points: round ends that hold 0 and all the values, at most −100 to +100."""
-    known = [max(-1.0, min(1.0, value)) for value in values if value is not None]
-    return nice(min([0.0, *known]), max([0.0, *known]), _points)
-
-
-def nice(low: float, high: float, text: Callable[[float], str]) -> Scale:
-    """The least scale with round ends that holds both.
-
-    >>> [round(tick, 3) for tick in nice(-0.07, 0.31, str).ticks]
-    [-0.1, 0.0, 0.1, 0.2, 0.3, 0.4]
-    """
-    width = max(high - low, 1e-9 * max(abs(low), abs(high)), 1e-12)
-    step = _step(width / MOST_TICKS)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    last = max(last, first + 1)
-    return Scale(first * step, last * step, tuple(step * n for n in range(first, last + 1)), text)
 
 
 def grid(scale: Scale, height: int, *, zero: float | None = None) -> list[Element]:
@@ -81,43 +33,23 @@ def svg(height: int, label: str, *shapes: Node, class_: str = "") -> Element:
     return h("svg", shapes, class_=f"plot {class_}".strip(), height=height, role="img", aria_label=label)
 
 
-def _step(least: float) -> float:
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(step * power for step in STEPS if step * power >= least * (1 - 1e-9))
-
-
-def _points(value: float) -> str:
-    shown = decimals(100 * value, 0 if abs(100 * value - round(100 * value)) < 1e-6 else 1)
-    return f"+{shown}" if value > 1e-9 else shown
-
-
 LANE = 16  # pixels from one mark of a row to the next
 
 
-@dataclass(frozen=True)
-class Mark:
-    """One estimate. `kind`: `these` is a filled dot, `like` a hollow diamond, `plain` a small dot."""
-
-    kind: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Band:
-    """A range behind the marks."""
-
-    low: float
-    high: float
-
-
 def row(
-    scale: Scale, marks: Sequence[Mark], label: str, *, band: Band | None = None, zero: float | None = None
+    scale: Scale,
+    marks: Sequence[Mark],
+    label: str,
+    *,
+    band: Band | None = None,
+    zero: float | None = None,
+    margins: Sequence[float] = (),
 ) -> Element:
     """One row: its marks in lanes below each other."""
     height = LANE * len(marks) + 12
     shapes: list[Node] = [grid(scale, height, zero=zero)]
+    for end in margins:
+        shapes.append(h("line", x1=scale.at(end), x2=scale.at(end), y2=height, class_="aim"))
     if band is not None:
         shapes.append(_band(scale, band, LANE // 2 + 6))
     for lane, mark in enumerate(marks):
@@ -150,6 +82,35 @@ def _point(kind: str, x: str, y: float, radius: float) -> Element:
         diamond = h("path", d="M0-6L6 0L0 6L-6 0Z", class_="dot like")
         return h("svg", diamond, x=x, y=y, overflow="visible")
     return h("circle", cx=x, cy=y, r=radius, class_="dot")
+
+
+STEPS = (12, 9)  # pixels from one dot to the next, where there are at most 20, and where there are more
+
+
+def dots(rows: Sequence[RepDots], label: str) -> Element:
+    """One row of dots a condition; where these are many, a bar of the share that passed."""
+    shapes: list[Node] = []
+    for lane, one in enumerate(rows):
+        y = LANE * lane + LANE // 2
+        step = STEPS[len(one.passed) > MOST_DOTS // 2]
+        if len(one.passed) <= MOST_DOTS:
+            shapes += [_dot(passed, step * n + 5, y) for n, passed in enumerate(one.passed)]
+        else:
+            shapes += _share_bar(one.passed, y)
+    return svg(LANE * len(rows), label, *shapes, class_="reps")
+
+
+def _dot(passed: bool | None, x: int, y: int) -> Element:
+    if passed is None:
+        return h("line", x1=x - 3, x2=x + 3, y1=y, y2=y, class_="lost")
+    return h("circle", cx=x, cy=y, r=3.6, class_="rep passed" if passed else "rep")
+
+
+def _share_bar(passed: Sequence[bool | None], y: int) -> list[Node]:
+    valid = [one for one in passed if one is not None]
+    width = f"{100 * sum(valid) / len(valid):.2f}%" if valid else "0%"
+    bars = (("100%", "track"), (width, "bar"))
+    return [h("rect", y=y - 3, width=wide, height=6, rx=3, class_=kind) for wide, kind in bars]
 
 
 def share(part: int, whole: int) -> Element:

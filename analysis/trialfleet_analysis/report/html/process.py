@@ -7,9 +7,10 @@ from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.analysis_plan.measures import Distribution
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures.scales import Scale, nice
 from trialfleet_analysis.report.findings.conditions import used_verdicts
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
-from trialfleet_analysis.report.html.plots import Scale, axis, blocks, histogram, incidence, nice, share
+from trialfleet_analysis.report.html.plots import axis, blocks, histogram, incidence, share
 from trialfleet_designs.document.figures import brief, percent, quantity
 from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.plurals import plural

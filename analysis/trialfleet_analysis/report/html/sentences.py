@@ -1,22 +1,55 @@
-"""The answer's sentences, and the cautions below them."""
+"""The answer's sentences with their words explained, and the cautions below them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.html.markup import Node, h, section
+from trialfleet_designs.document.terms import TERMS, Term, split_terms
 
-OPEN = 8  # cautions that are not folded away
+OPEN = 5  # cautions that are not folded away
 IN_ONE_MINUTE = "In one minute"
 
 
 def in_one_minute(sentences: Sequence[str], *below: Node) -> Element:
     """The first section: the decision, then its size and its cost."""
     first, *rest = sentences
-    size = [h("p", unbroken(sentence), class_="size") for sentence in rest]
-    return section("answer", IN_ONE_MINUTE, h("p", unbroken(first), class_="answer"), size, below)
+    size = [h("p", explain(sentence), class_="size") for sentence in rest]
+    return section("answer", IN_ONE_MINUTE, h("p", explain(first), class_="answer"), size, below)
+
+
+def explain(sentence: str) -> list[Node]:
+    """Terms show their meaning where a pointer rests on them, and when they are tapped or reached by keyboard."""
+    return list(_explained(sentence))
+
+
+def _explained(sentence: str) -> Iterator[Node]:
+    said = set[str]()
+    for piece, term in split_terms(sentence):
+        if term is None or term.anchor in said:
+            yield from unbroken(piece)
+        else:
+            said.add(term.anchor)
+            yield _shown_term(piece, term)
+
+
+def _shown_term(piece: str, term: Term) -> Element:
+    return h(
+        "span",
+        piece,
+        class_="term whole" if len(piece) < 24 else "term",
+        tabindex=0,
+        aria_describedby=f"word-{term.anchor}",
+        data_meaning=term.meaning,
+    )
+
+
+def list_words() -> Element:
+    """What the marked words of the page mean."""
+    entries = [(h("dt", term.name), h("dd", term.meaning, id=f"word-{term.anchor}")) for term in TERMS]
+    return h("dl", entries, class_="words")
 
 
 def unbroken(sentence: str) -> list[Node]:
@@ -35,4 +68,4 @@ def cautions_list(found: Sequence[str]) -> Node:
 
 
 def _list(sentences: Sequence[str]) -> Element:
-    return h("ul", [h("li", one) for one in sentences], class_="cautions")
+    return h("ul", [h("li", explain(one)) for one in sentences], class_="cautions")

@@ -1,0 +1,277 @@
+"""The declared contrast, all contrasts, their tasks, and what losses could make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialfleet_analysis.analysis_plan.screens import TaskEffect
+from trialfleet_analysis.analysis_plan.sensitivity import ScenarioFinding
+from trialfleet_analysis.cells import ENDINGS
+from trialfleet_analysis.rates import CellResult
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.declared_result import declared_result
+from trialfleet_analysis.report.figures.forest import KEYS, MOST_DOTS, Forest, Mark, MarkedRow, RepDots
+from trialfleet_analysis.report.figures.scales import differences, nice
+from trialfleet_analysis.report.findings.contrasts import ROLES
+from trialfleet_analysis.report.findings.reliability import SCENARIOS, decision
+from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.correction import AdjustedPValue
+from trialfleet_designs.document.effects import DrawnEffect
+from trialfleet_designs.document.figures import (
+    ESTIMANDS,
+    bare_p,
+    bare_points,
+    level,
+    p_value,
+    point_limits,
+    points,
+    points_between,
+    times,
+    unsigned_points,
+)
+from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_statistics.estimates import Interval, Test
+
+POINTS = "difference in pass rate, percentage points"
+AT_EITHER_END = 4  # tasks on the first screen, where there are more than twice as many
+
+
+def find_differences(report: Report) -> Forest | None:
+    """The declared contrast on these tasks and on tasks like these; None where nothing was declared or found."""
+    headline, declared = report.headline, report.analysis.declared
+    if headline is None or declared is None or all(part.estimate is None for part in _parts(headline)):
+        return None
+    margins = () if declared.margin is None else (declared.margin, -declared.margin)
+    rows = tuple(
+        MarkedRow(
+            name,
+            "declared" if estimand == declared.reach else None,
+            (Mark(kind, *_numbers(part)),),
+            ((points(part.estimate), point_limits(part) or "no interval"),) if part.estimate is not None else (),
+            f"{name}: {bare_points(part.estimate)}, interval {point_limits(part) or 'undefined'} points",
+        )
+        for (kind, name), estimand, part in zip(KEYS, ESTIMANDS, _parts(headline), strict=True)
+    )
+    return Forest(
+        anchor="difference",
+        title=f"How much more often {headline.treatment} passed than {headline.control}",
+        axis=POINTS,
+        scale=differences([*_all_limits([headline]), *margins]),
+        rows=rows,
+        caption=f"Dot: the estimate. Line: its {level(1 - declared.alpha)} interval.{_name_margins(margins)}",
+        zero=0.0,
+        below="worse",
+        above="better",
+        margins=margins,
+    )
+
+
+def list_effects(report: Report) -> list[Forest]:
+    """What is declared in place of a contrast, one figure an estimate."""
+    return [
+        _draw_effect(number, one)
+        for number, one in enumerate(report.design.list_effects(report.analysis.found))
+        if one.interval.estimate is not None
+    ]
+
+
+def _draw_effect(number: int, one: DrawnEffect) -> Forest:
+    of, ratio = one.interval, one.unit == "ratio"
+    ends = [*_numbers(of), *one.margins]
+    shown = times(of.estimate) if ratio or of.estimate is None else points(of.estimate)
+    limits = f"{times(of.low)} to {times(of.high)}" if ratio else point_limits(of) or "no interval"
+    known = [1.0, *(end for end in ends if end is not None)]
+    return Forest(
+        anchor=f"effect-{number}",
+        title=one.title,
+        axis="ratio" if ratio else POINTS,
+        scale=nice(min(known), max(known), times) if ratio else differences(ends),
+        rows=(
+            MarkedRow(
+                "", None, (Mark("these", *_numbers(of)),), ((shown, limits),), f"{one.title}: {shown}, {limits}"
+            ),
+        ),
+        caption=f"Dot: the estimate. Line: its {level(of.level)} interval.{_name_margins(one.margins)}",
+        zero=1.0 if ratio else 0.0,
+        below=one.less,
+        above=one.more,
+        margins=one.margins,
+    )
+
+
+def _name_margins(margins: Sequence[float]) -> str:
+    if not margins:
+        return ""
+    sign = "±" if len(margins) > 1 else "−"
+    return f" Dashed: the declared margin, {sign}{unsigned_points(abs(margins[0]))} points."
+
+
+def find_contrasts(report: Report) -> Forest | None:
+    """Every contrast; None where the declared one is alone, which stands on the first screen."""
+    found = report.analysis.contrasts
+    if all(part.estimate is None for one in found for part in _parts(one)):
+        return None
+    if len(found) == 1 and report.headline is not None:
+        return None
+    rows = tuple(
+        MarkedRow(
+            one.name,
+            ROLES[one.role] if one.role != "secondary" else None,
+            tuple(Mark(kind, *_numbers(part)) for (kind, _), part in zip(KEYS, _parts(one), strict=True)),
+            (
+                _value(one.these_tasks.difference, one.these_tasks.test, one.these_tasks.adjusted),
+                _value(one.tasks_like_these.difference, one.tasks_like_these.test, one.tasks_like_these.adjusted),
+            ),
+            f"{one.name}: {_said(one)}",
+        )
+        for one in found
+    )
+    return Forest(
+        anchor="contrasts",
+        title="Contrasts",
+        axis=POINTS,
+        scale=differences(_all_limits(found)),
+        rows=rows,
+        caption="Difference in percentage points with its interval. Right of zero the treatment passed more "
+        "often. p: corrected in its family where it says so.",
+        keys=KEYS,
+        zero=0.0,
+    )
+
+
+def find_task_differences(report: Report) -> Forest | None:
+    """Each task of the declared contrast with its interval, in the plan's order."""
+    screen = report.headline_screen
+    if screen is None:
+        return None
+    rows = tuple(
+        MarkedRow(
+            one.task,
+            "found" if one.found else None,
+            (Mark("these", one.difference, one.low, one.high),),
+            ((bare_points(one.difference), _counts(one)),),
+            f"{one.task}: {bare_points(one.difference)}, {points_between(one.low, one.high)} points",
+        )
+        for one in screen.tasks
+    )
+    return Forest(
+        anchor="tasks",
+        title="Tasks",
+        axis=POINTS,
+        scale=differences(limit for one in screen.tasks for limit in (one.low, one.high)),
+        rows=rows,
+        caption=f"Each task’s difference, {screen.treatment} − {screen.control}, in points, with its 95% interval "
+        "(not corrected for the number of tasks), in the plan’s order.",
+        zero=0.0,
+    )
+
+
+def find_extreme_tasks(report: Report) -> Forest | None:
+    """For the first screen: the trials of the tasks that it helped most, then of those that it hurt most."""
+    sides = tuple(report.analysis.sides) if report.headline is None else ()
+    own = next((one for one in report.analysis.screens if (one.treatment, one.control) == sides), None)
+    screen = report.headline_screen or own
+    if screen is None:
+        return None
+    sides = (screen.treatment, screen.control)
+    cells = {(one.task, one.condition): one for one in report.cells}
+    known = [one for one in screen.tasks if all((one.task, name) in cells for name in sides)]
+    ranked = sorted(known, key=lambda one: -one.difference)
+    if not ranked:
+        return None
+    shown = ranked if len(ranked) <= 2 * AT_EITHER_END else [*ranked[:AT_EITHER_END], *ranked[-AT_EITHER_END:]]
+    rows = tuple(
+        MarkedRow(
+            one.task,
+            None,
+            (),
+            ((bare_points(one.difference), f"{_counts(one)}"),),
+            f"{one.task}: {_counts(one)} trials passed, {bare_points(one.difference)} points",
+            dots=tuple(_dots(cells[one.task, name]) for name in sides),
+        )
+        for one in shown
+    )
+    some = "" if len(shown) == len(ranked) else f" {len(shown)} of {len(ranked)} tasks: the ends of the order."
+    return Forest(
+        anchor="helped",
+        title="Where it helped, and where it hurt",
+        axis="",
+        scale=differences(()),
+        rows=rows,
+        caption=f"{_explain_dots(rows)} Above {screen.treatment}, below {screen.control}; difference in points. "
+        f"Few trials of one task alone show little.{some}",
+    )
+
+
+def _explain_dots(rows: Sequence[MarkedRow]) -> str:
+    if all(len(one.passed) <= MOST_DOTS for row in rows for one in row.dots):
+        return "Each dot is a trial; filled: passed, hollow: not, dash: lost."
+    return "Bar: the share of the trials that passed."
+
+
+def _dots(cell: CellResult) -> RepDots:
+    passed, lost = ENDINGS[Verdict.PASSED], ENDINGS[None]
+    ends = tuple(None if one == lost else one == passed for one in cell.endings)
+    return RepDots(cell.condition, ends)
+
+
+def find_scenarios(report: Report) -> Forest | None:
+    """What the declared contrast would be if lost runs had gone one way; None where none was lost."""
+    result = declared_result(report)
+    found = result and result.robustness
+    if not found or not found.missing_treatment + found.missing_control:
+        return None
+    rows = tuple(
+        MarkedRow(
+            SCENARIOS[one.name],
+            None,
+            (Mark("these", one.difference, None, None),),
+            (_decided(one),),
+            f"{SCENARIOS[one.name]}: {bare_points(one.difference)} points",
+        )
+        for one in found.scenarios
+    )
+    return Forest(
+        anchor="losses",
+        title="Scenarios of what was lost",
+        axis=POINTS,
+        scale=differences(one.difference for one in found.scenarios),
+        rows=rows,
+        caption=f"The primary contrast on {ESTIMANDS[found.estimand]}, in points: as measured, and on first runs "
+        "if every lost one had gone one way.",
+        zero=0.0,
+    )
+
+
+def _counts(one: TaskEffect) -> str:
+    return f"{one.passes_treatment}/{one.valid_treatment} − {one.passes_control}/{one.valid_control}"
+
+
+def _decided(one: ScenarioFinding) -> tuple[str, str]:
+    return bare_points(one.difference), f"p {bare_p(one.p_value)}, {decision(one.rejects, one.sign)}"
+
+
+def _all_limits(found: Sequence[Contrast]) -> Iterator[float | None]:
+    return (limit for one in found for part in _parts(one) for limit in _numbers(part))
+
+
+def _parts(one: Contrast) -> tuple[Interval, Interval]:
+    return one.these_tasks.difference, one.tasks_like_these.difference
+
+
+def _numbers(found: Interval) -> tuple[float | None, float | None, float | None]:
+    return found.estimate, found.low, found.high
+
+
+def _said(one: Contrast) -> str:
+    return "; ".join(
+        f"{name} {bare_points(part.estimate)}, interval {point_limits(part) or 'undefined'} points"
+        for (_, name), part in zip(KEYS, _parts(one), strict=True)
+    )
+
+
+def _value(difference: Interval, test: Test, adjusted: AdjustedPValue | None) -> tuple[str, str]:
+    said = p_value(test.p_value)
+    if adjusted is not None and adjusted.p_value is not None:
+        said = f"{p_value(adjusted.p_value)} corrected"
+    return bare_points(difference.estimate), f"{point_limits(difference) or 'no interval'}, {said}"
