@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from tests.support.browser import Browser
-from tests.support.ledgers import lifelike, lifelike_plan, read, write
+from tests.support.ledgers import Fate, lifelike, lifelike_plan, plan, read, write
 from tests.unit.analysis.report_fixture import made
 from trialfleet_analysis.report.html.page import to_html
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.records.verdicts import Verdict
 
 pytestmark = pytest.mark.needs("chromium", "chromedriver")
 
+PRIMARY = Primary(treatment="flat_llm", control="none", effect=0.2)
 TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
 SPILLING = """return [...document.querySelectorAll(
-    '.heat td, .heat td .count, .declared td, .chip, .heat td small')]
-    .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
+    '.heat td, .heat td .count, .declared td, .chip, .heat td small, h1, h2, h3, .name, .frame > table')]
+    .filter(one => one.clientWidth > 1 && one.scrollWidth > one.clientWidth + 1)
+    .filter(one => getComputedStyle(one).display !== 'inline')
     .map(one => one.textContent)"""
 CUT_OFF = """return [...document.querySelectorAll('table')]
     .filter(one => one.offsetParent)
     .filter(one => one.getBoundingClientRect().right > (one.closest('.dense') ? 1047 : innerWidth) + 1)
     .map(one => one.caption.textContent)"""
+OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true })"
 PAPER = "return getComputedStyle(document.body).backgroundColor"
 CONTRAST = """
 const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -54,7 +60,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     empty = write(
         folder / "empty", lifelike_plan(reps=3), lambda t: fate(t) if t.block + t.position == 0 else None
     )
+    plain = plan(("pluggy", "sqlparse", "tomlkit", "wcwidth"), ("none", "flat_llm"), reps=10, primary=PRIMARY)
+    passes = write(
+        folder / "plain", plain, lambda trial: Fate(Verdict.PASSED if trial.rep % 3 else Verdict.FAILED)
+    )
     reports = {
+        "plain": read(passes),
         "demo": read(demo, "preamble-vs-pull"),
         "interim": read(begun, "preamble-vs-pull"),
         "empty": read(empty, "preamble-vs-pull"),
@@ -73,6 +84,7 @@ def test_silent_offline_and_within_its_window(window: Browser, pages: dict[str, 
     for width in (400, 1280):
         for dark in (False, True):
             window.look_at(pages[name], width=width, dark=dark)
+            window.run(OPEN)
             assert window.console() == []
             assert set(window.requested()) == {pages[name].as_uri()}
             assert window.run(TOO_WIDE) <= 0, f"too wide at {width} px"
@@ -86,7 +98,7 @@ def test_nothing_is_cut_off_on_paper(window: Browser, pages: dict[str, Path], na
     window.look_at(pages[name], width=718)
     window.tell("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        window.run("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        window.run(OPEN)
         assert window.run(CUT_OFF) == []
     finally:
         window.tell("Emulation.setEmulatedMedia", {"media": ""})
@@ -97,6 +109,7 @@ def test_nothing_is_cut_off_on_paper(window: Browser, pages: dict[str, Path], na
 def test_text_stands_out_from_its_ground(window: Browser, pages: dict[str, Path], name: str, dark: bool) -> None:
     """At least 4.5 to 1, as WCAG 2 wants it for text of any size."""
     window.look_at(pages[name], dark=dark)
+    window.run(OPEN)
     assert window.run(CONTRAST) >= 4.5
 
 
@@ -138,6 +151,7 @@ def test_the_first_key_reaches_the_way_past_the_contents(window: Browser, pages:
 
 def test_heads_stay_in_sight_while_the_heat_map_scrolls(window: Browser, pages: dict[str, Path]) -> None:
     window.look_at(pages["1,000 cells"], width=900)
+    window.run(OPEN)
     moved = window.run(
         """const frame = document.querySelector('.heat'), edge = frame.getBoundingClientRect();
         frame.scrollTop = 300; frame.scrollLeft = 40;
@@ -149,6 +163,55 @@ def test_heads_stay_in_sight_while_the_heat_map_scrolls(window: Browser, pages: 
     assert abs(moved[1]) <= 2
     assert moved[2] > 0
     assert abs(moved[3]) <= 2
+
+
+PLACE = "return document.querySelector('{}').getBoundingClientRect().{} + scrollY"
+
+
+def test_the_answer_is_on_the_first_screen(window: Browser, pages: dict[str, Path]) -> None:
+    """Of a desk, and on two of a phone. Where there is much to doubt, the figures are."""
+    for width, height in ((1440, 900), (390, 1800)):
+        window.look_at(pages["plain"], width=width)
+        assert window.run(PLACE.format(".questions", "top")) <= height, f"at {width} px"
+    for name in ("demo", "interim"):
+        window.look_at(pages[name], width=1440)
+        assert window.run(PLACE.format("#figure-helped", "bottom")) <= 900, name
+        window.look_at(pages[name], width=390)
+        assert window.run(PLACE.format(".doubts li", "bottom")) <= 1800, name
+
+
+def test_words_of_statistics_are_explained(window: Browser, pages: dict[str, Path]) -> None:
+    window.look_at(pages["demo"])
+    said = """return [...document.querySelectorAll('#answer .term')].map(one => {
+        one.focus();
+        const shown = getComputedStyle(one, '::after').content;
+        return [one.textContent, shown, document.getElementById(one.getAttribute('aria-describedby')).textContent];
+    })"""
+    explained = window.run(said)
+    assert any(term.startswith("p ") for term, _, _ in explained)
+    assert all(shown.strip('"') == meaning for _, shown, meaning in explained)
+
+
+def test_a_figure_is_saved_as_it_is_seen(window: Browser, pages: dict[str, Path]) -> None:
+    """Its text and shapes, in a file that needs no style sheet."""
+    window.look_at(pages["demo"])
+    window.run(
+        """URL.createObjectURL = blob => {
+            blob.text().then(text => { window.saved = text });
+            return 'data:,';
+        };
+        document.querySelector('#figure-difference .save').click()"""
+    )
+    window.wait_for("window.saved")
+    saved = ElementTree.fromstring(window.run("return window.saved"))
+    texts = "".join(one.text or "" for one in saved.iter("{http://www.w3.org/2000/svg}text"))
+    assert "these tasks" in texts
+    assert "better →" in texts
+    assert "Save as" not in texts
+    dots = list(saved.iter("{http://www.w3.org/2000/svg}circle"))
+    assert dots
+    assert all(one.get("fill", "").startswith("rgb") and one.get("class") is None for one in dots)
+    assert window.console() == []
 
 
 def test_a_request_would_have_been_seen(window: Browser, pages: dict[str, Path], tmp_path: Path) -> None:

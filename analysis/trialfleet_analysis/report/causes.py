@@ -11,7 +11,7 @@ from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Verdict
 
 _NAMED = 5  # trials or tasks of a sentence
-_TABLE = "“How trials ended” lists"
+_TABLE = "“How did trials end?” lists"
 
 
 def forged_sentences(report: Report) -> Iterator[str]:

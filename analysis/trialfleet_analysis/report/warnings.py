@@ -22,7 +22,7 @@ SUSPICIOUS = (
     0.01  # p of a diagnostic below which the reader is warned: with five checks, one in twenty clean campaigns
 )
 
-CELLS_NAMED = 8
+CELLS_NAMED = 4
 WIDE = 1.2  # ratio of the interval's width to that of the tasks' own rates from which the reader is warned
 NEAR_ZERO = 0.01  # of an interval's width: a limit nearer than that implies p <= 1.1 alpha
 CLEARLY_ABOVE = 1.2  # times alpha
@@ -158,8 +158,8 @@ def _tampered(report: Report) -> Iterator[str]:
         first = trials[0]
         yield (
             f"Tampered: {plural(len(trials), 'trial')} left out as missing data, because records or bundles are "
-            f"not what was written (listed under losses). For example {first.task} × {first.condition}, trial "
-            f"{first.trial}: {first.reason}.{'' if named else copied}"
+            "not what was written (listed under “Would losses change it?”). For example "
+            f"{first.task} × {first.condition}, trial {first.trial}: {first.reason}.{'' if named else copied}"
         )
 
 
@@ -176,7 +176,7 @@ def _quarantine(report: Report) -> Iterator[str]:
     if damaged:
         yield (
             f"Left out as missing data: {plural(len(damaged), 'trial')} whose bundle is not what its end says "
-            "(listed under losses)."
+            "(listed under “Would losses change it?”)."
         )
     if not report.verified and not report.not_pulled:
         yield "Bundles were not verified (as with --no-verify): only their existence was checked."

@@ -222,8 +222,8 @@ def test_forged_passes_count_as_failed_and_are_named_in_the_answer(tmp_path: Pat
     (found,) = [text for text in made.answer if "forged" in text]
     assert found in {
         f"Careful: 2 forged trials (none 2: {one}, {other}), counted as failed. Their tests would pass whether or "
-        "not the product is fixed. “How trials ended” lists their files; `trialfleet show CAMPAIGN TRIAL` shows a "
-        "patch."
+        "not the product is fixed. “How did trials end?” lists their files; `trialfleet show CAMPAIGN TRIAL` "
+        "shows a patch."
         for one, other in ((first, second), (second, first))
     }
     passes = {(cell.task, cell.condition): (cell.passes, cell.valid) for cell in made.cells}
@@ -238,7 +238,7 @@ def test_passes_with_other_files_and_unsteady_tasks_are_cautions(tmp_path: Path)
     needing = trial_id("demo", "a", "none", 3)
     assert (
         f"Read the patches of 1 trial (none 1: {needing}) before relying on the result: the tests pass only with "
-        "changed files that are not the product’s. “How trials ended” lists these files."
+        "changed files that are not the product’s. “How did trials end?” lists these files."
     ) in made.cautions
     assert (
         "Task b is unsteady: in 1 trial its tests also passed without any change. They count by their verdict; "
@@ -268,7 +268,7 @@ def test_passes_whose_code_may_recognise_its_tests_are_cautions(tmp_path: Path) 
     assert (
         f"Read the patches of 1 passed trial (none 1: {marked}): they add lines that read the stack or the loaded "
         "modules, look for the test runner or end the process, as code does that recognises its tests. They count "
-        "as passed. “How trials ended” lists the lines."
+        "as passed. “How did trials end?” lists the lines."
     ) in made.cautions
     assert f"| {marked} | a | none | {', '.join(lines)} |" in to_markdown(made)
     passes = {(cell.task, cell.condition): cell.passes for cell in made.cells}

@@ -124,7 +124,7 @@ def test_conditions_are_the_documents(written: dict[str, list[list[str]]], docum
             one["condition"],
             f"{100 * these['estimate']:.1f}%",
             *(f"{100 * part['low']:.1f} to {100 * part['high']:.1f}%" for part in (these, like)),
-            f"{one['passes']} / {one['valid']}",
+            f"{one['passes']}/{one['valid']}",
             str(one["lost"]),
             f"{100 * one['worst']:.1f}% to {100 * one['best']:.1f}%",
             str(one["first_runs_missing"]),
@@ -161,7 +161,7 @@ def test_tasks_are_the_documents(written: dict[str, list[list[str]]], document: 
     screen = document["analysis"]["screens"][0]
     _, *rows = written[f"Tasks of {screen['treatment']} − {screen['control']}"]
     for row, one in zip(rows, screen["tasks"], strict=True):
-        assert row[1] == f"{one['passes_treatment']} / {one['valid_treatment']}"
+        assert row[1] == f"{one['passes_treatment']}/{one['valid_treatment']}"
         assert row[3:6] == [
             signed(one["difference"]),
             f"{signed(one['low'])} to {signed(one['high'])}",

@@ -63,7 +63,7 @@ def _conditions(found: Sequence[ConditionResult], of: str) -> ReportTable:
         number("Mean rate", lambda one: rate(one.these_tasks)),
         number(f"{of} interval, these tasks", lambda one: rate_limits(one.these_tasks)),
         number(f"{of} interval, tasks like these", _model_limits),
-        number("Passed / valid", lambda one: f"{one.passes:,} / {one.valid:,}"),
+        number("Passed/valid", lambda one: f"{one.passes:,}/{one.valid:,}"),
         number("Lost", lambda one: failures(one.lost)),
         number(
             "Bounds", lambda one: NOTHING if one.worst is None else f"{percent(one.worst)} to {percent(one.best)}"

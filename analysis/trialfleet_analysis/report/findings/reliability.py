@@ -256,7 +256,7 @@ def order(report: Report) -> ReportSection:
             "Blocks in numbers",
             report.blocks,
             text("Block", lambda one: f"Block {one.block}"),
-            number("Passed / valid", lambda one: f"{one.passes:,} / {one.valid:,}"),
+            number("Passed/valid", lambda one: f"{one.passes:,}/{one.valid:,}"),
             number("Lost", lambda one: one.lost),
             number("Rate", lambda one: percent(one.passes / one.valid) if one.valid else NOTHING),
             folded=True,

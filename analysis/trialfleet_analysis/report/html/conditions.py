@@ -61,7 +61,7 @@ def _by_task(report: Report) -> dict[str, list[CellResult]]:
 def _caption(dense: bool) -> str:
     interval = "" if dense else " with Wilson’s 95% interval in per cent"
     return (
-        f"Passed / valid trials{interval}; each count leads to its trials. Deeper colour: higher rate. ∅: no "
+        f"Passed/valid trials{interval}; each count leads to its trials. Deeper colour: higher rate. ∅: no "
         "context node covers the task, so that the inline text was empty."
     )
 

@@ -38,4 +38,4 @@ def _next(report: Report) -> Node:
         "Would more trials help?": suggest_more_trials(report),
         "Did the context arrive?": arrival_line(report),
     }
-    return [[h("h3", title), h("p", explain(line))] for title, line in found.items() if line]
+    return [h("div", h("h3", title), h("p", explain(line))) for title, line in found.items() if line]

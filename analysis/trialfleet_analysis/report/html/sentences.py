@@ -64,7 +64,7 @@ def cautions_list(found: Sequence[str]) -> Node:
         return None
     rest = found[OPEN:]
     more = h("details", h("summary", f"{len(rest)} more"), _list(rest)) if rest else None
-    return [h("h3", "Before you rely on it"), _list(found[:OPEN]), more]
+    return h("div", h("h3", "Before you rely on it"), _list(found[:OPEN]), more, class_="doubts")
 
 
 def _list(sentences: Sequence[str]) -> Element:
