@@ -200,7 +200,8 @@ def _filled(passed: int, n: Integers) -> Integers:
 
 def _fitted(x: Integers, n: Integers, dose: Floats) -> tuple[float, float]:
     """Slope and standard error for doses from 0 to 1."""
-    import statsmodels.api as sm  # slow
+    from statsmodels.genmod.families import Binomial  # imported here because the import takes 2 s; `api` all of it
+    from statsmodels.genmod.generalized_linear_model import GLM
 
     strata, arms = x.shape
     effects = np.repeat(np.eye(strata), arms, axis=0)
@@ -209,7 +210,7 @@ def _fitted(x: Integers, n: Integers, dose: Floats) -> tuple[float, float]:
     outcomes = np.column_stack([x.ravel(), (n - x).ravel()])[kept]
     with warnings.catch_warnings():  # of a fit that repeats its outcomes, as one task under two doses has
         warnings.simplefilter("ignore")
-        found: Any = cast("Any", sm.GLM(outcomes, design[kept], family=sm.families.Binomial())).fit()
+        found: Any = cast("Any", GLM(outcomes, design[kept], family=Binomial())).fit()
     return float(found.params[-1]), float(found.bse[-1])
 
 
