@@ -11,7 +11,14 @@ from trialfleet_ledger.metric_table import Unit
 
 def spent(report: Report, contrast: Contrast) -> str | None:
     """None where no trial has a cost, a time or turns."""
-    return _per_pass(report, contrast) or _per_trial(report, contrast)
+    return _per_pass(report, contrast) or _per_trial(report, contrast, _explain_no_pass_cost(report, contrast))
+
+
+def _explain_no_pass_cost(report: Report, contrast: Contrast) -> str:
+    """Cheap trials that fail are no bargain: why the costs of a pass are not compared, as a clause."""
+    sides = (contrast.treatment, contrast.control)
+    why = next((one.reason for one in report.analysis.costs if one.condition in sides and one.reason), None)
+    return "" if why is None else f"; what a pass cost is not known: {why}"
 
 
 def _per_pass(report: Report, contrast: Contrast) -> str | None:
@@ -40,11 +47,11 @@ def _apart(a: CostPerPass, b: CostPerPass) -> str:
     return ", lost runs not counted" if a.unknown or b.unknown else ""
 
 
-def _per_trial(report: Report, contrast: Contrast) -> str | None:
+def _per_trial(report: Report, contrast: Contrast, no_pass_cost: str) -> str | None:
     sides = (contrast.treatment, contrast.control)
     of = {one.measure: one for one in report.analysis.measures if (one.treatment, one.control) == sides}
     if money := _medians(of.get("cost_usd"), "usd"):
-        return f"A trial cost {money} (medians)."
+        return f"A trial cost {money} (medians{no_pass_cost})."
     time, turns = _medians(of.get("agent_s"), "s"), _medians(of.get("turns"), "count")
     said = [text for text in (time and f"{time} of agent time", turns and f"{turns} turns") if text]
     return f"A trial took {', '.join(said)} (medians)." if said else None

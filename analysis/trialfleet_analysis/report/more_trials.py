@@ -9,9 +9,11 @@ from trialfleet_statistics.estimates import Estimand
 
 
 def suggest_more_trials(report: Report) -> str | None:
-    """None where the design's power is not that of the declared contrast, or is not known."""
+    """None where a difference was found, and where the power of the declared contrast is not known."""
     declared, found = report.analysis.declared, report.analysis.outlook.more
     if declared is None or report.headline is None or report.design.plans_power or not found:
+        return None
+    if report.decision in ("more", "less"):
         return None
     run, *others = found
     reps = next((one for one in others if one.tasks == run.tasks), None)
@@ -19,12 +21,13 @@ def suggest_more_trials(report: Report) -> str | None:
     now, more_reps, more_tasks = (_least_found(one, declared.reach) for one in (run, reps, tasks))
     if now is None or more_reps is None or more_tasks is None:
         return None
-    sentence = (
-        f"As run, differences of at least {unsigned_points(now)} points are found four times in five; with twice "
-        f"the reps {unsigned_points(more_reps)}, with twice the tasks {unsigned_points(more_tasks)}"
+    noticed = f"A campaign of this size notices a difference of {unsigned_points(now)} points four times in five"
+    if declared.reach == "these_tasks":
+        return f"{noticed}; with twice the trials, one of {unsigned_points(more_reps)}."
+    return (
+        f"{noticed}; with twice the reps, one of {unsigned_points(more_reps)}; with twice the tasks, one of "
+        f"{unsigned_points(more_tasks)}."
     )
-    better = "tasks" if more_tasks < 0.95 * more_reps else "reps" if more_reps < 0.95 * more_tasks else None
-    return f"{sentence}: more {better} help more." if better else f"{sentence}."
 
 
 def _least_found(design: More | None, of: Estimand) -> float | None:

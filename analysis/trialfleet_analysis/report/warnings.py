@@ -8,11 +8,25 @@ from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.causes import cause_cautions, code_cautions
-from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result, report_context
+from trialfleet_analysis.report.declared_result import (
+    DeclaredResult,
+    could_tell,
+    declared_result,
+    outcome_of,
+    report_context,
+)
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
-from trialfleet_designs.document.figures import ESTIMANDS, bare_p, limit_points, p_value, percent
+from trialfleet_designs.document.figures import (
+    ESTIMANDS,
+    bare_p,
+    limit_points,
+    name_these,
+    p_value,
+    percent,
+    point_limits,
+)
 from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.stored_journal import explain_absence
@@ -36,6 +50,7 @@ def cautions(report: Report) -> tuple[str, ...]:
         *_tampered(report),
         *_not_pulled(report),
         *_interim(report),
+        *(_only_these(result) if result else ()),
         *(_confounded(result.contrast) if result else ()),
         *_quarantine(report),
         *_withdrawn(report),
@@ -62,6 +77,19 @@ def _of_contrast(result: DeclaredResult) -> Iterator[str]:
     yield from _disagreement(on_these)
     if result.estimand == "tasks_like_these":
         yield from _few_tasks(result.contrast)
+
+
+def _only_these(result: DeclaredResult) -> Iterator[str]:
+    """A difference on these tasks that tasks like them need not have."""
+    if result.estimand != "these_tasks" or outcome_of(result) not in ("more", "less"):
+        return
+    like = result.contrast.tasks_like_these.difference
+    shown = point_limits(like)
+    if shown is not None and like.low is not None and like.high is not None and like.low <= 0 <= like.high:
+        yield (
+            f"This holds for {name_these(result.contrast.tasks)}. Other tasks like them may show no difference, "
+            f"or the opposite one: for them the interval is {shown} points. More tasks would tell."
+        )
 
 
 def _interim(report: Report) -> Iterator[str]:

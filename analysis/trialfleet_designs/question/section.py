@@ -63,7 +63,7 @@ def _limits(of: Interval | None, rate: float | None) -> Value:
 
 def draw_difference(found: QuestionFinding) -> DrawnEffect:
     both = (-found.margin, found.margin) if found.question == "equivalent" else (-found.margin,)
-    title = f"How much more often {found.treatment} passed than {found.control}"
+    title = f"Difference in pass rate, {found.treatment} − {found.control}"
     return DrawnEffect(title, "difference", found.interval, "worse", "better", both)
 
 

@@ -131,7 +131,7 @@ def test_a_treatment_that_arrives_in_part_is_in_the_answers_first_sentence(tmp_p
     said = "files of intent_layer reached the model whole in 0 of 10 trials, and in part in 10 (87% of their words"
     assert said in report.answer[0]
     assert "inline" not in report.answer[0]
-    first_screen = to_markdown(report).partition("## Delivery")[0]
+    first_screen = to_markdown(report).partition("## Did the context reach the model?")[0]
     line = "Reached the model whole: intent_layer in 0 of 10, in part in 10 (files)."
     assert line in first_screen.replace("\\_", "_")
 

@@ -21,7 +21,7 @@ from trialfleet_statistics.estimates import Interval
 DRAWN = {  # tables of the page alone
     "How trials ended",
     "Passed of valid trials per task and condition",
-    "What a trial took (medians)",
+    "What it took",
 }
 DRAWN_INSTEAD = {"Endings in numbers"}  # what the page shows in another form
 

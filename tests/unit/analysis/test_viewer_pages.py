@@ -162,7 +162,7 @@ def test_a_pair_shows_what_differs(store: DirectoryStore, frozen: Plan) -> None:
     page = Page(text)
     assert page.tables["Tests with their outcome"][1] == ["t::bug", "passed", "failed"]
     assert [row[0] for row in page.tables["Steps of the agent by turn"][1:]] == ["1", "2"]
-    assert ["Cost", "$0.2500", "$0.2500"] in page.tables["Metrics"]
+    assert ["Cost", "$0.25", "$0.25"] in page.tables["Metrics"]
 
 
 def test_a_trial_has_a_permanent_address_with_every_attempt(store: DirectoryStore, frozen: Plan) -> None:

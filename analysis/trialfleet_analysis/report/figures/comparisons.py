@@ -21,6 +21,7 @@ from trialfleet_designs.document.figures import (
     ESTIMANDS,
     bare_p,
     bare_points,
+    cut_at,
     level,
     p_value,
     point_limits,
@@ -47,14 +48,14 @@ def find_differences(report: Report) -> Forest | None:
             name,
             "declared" if estimand == declared.reach else None,
             (Mark(kind, *_numbers(part)),),
-            ((points(part.estimate), point_limits(part) or "no interval"),) if part.estimate is not None else (),
+            ((points(part.estimate), _cut_limits(part)),) if part.estimate is not None else (),
             f"{name}: {bare_points(part.estimate)}, interval {point_limits(part) or 'undefined'} points",
         )
         for (kind, name), estimand, part in zip(KEYS, ESTIMANDS, _parts(headline), strict=True)
     )
     return Forest(
         anchor="difference",
-        title=f"How much more often {headline.treatment} passed than {headline.control}",
+        title=f"Difference in pass rate, {headline.treatment} − {headline.control}",
         axis=POINTS,
         scale=differences([*_all_limits([headline]), *margins]),
         rows=rows,
@@ -104,6 +105,11 @@ def _name_margins(margins: Sequence[float]) -> str:
         return ""
     sign = "±" if len(margins) > 1 else "−"
     return f" Dashed: the declared margin, {sign}{unsigned_points(abs(margins[0]))} points."
+
+
+def _cut_limits(found: Interval) -> str:
+    cut = cut_at(found)
+    return f"{point_limits(found) or 'no interval'}{f' ({cut})' if cut else ''}"
 
 
 def find_contrasts(report: Report) -> Forest | None:
@@ -185,7 +191,10 @@ def find_extreme_tasks(report: Report) -> Forest | None:
             one.task,
             None,
             (),
-            ((bare_points(one.difference), f"{_counts(one)}"),),
+            (
+                (bare_points(one.difference), f"{one.passes_treatment}/{one.valid_treatment} {screen.treatment}"),
+                ("", f"{one.passes_control}/{one.valid_control} {screen.control}"),
+            ),
             f"{one.task}: {_counts(one)} trials passed, {bare_points(one.difference)} points",
             dots=tuple(_dots(cells[one.task, name]) for name in sides),
         )
@@ -198,14 +207,14 @@ def find_extreme_tasks(report: Report) -> Forest | None:
         axis="",
         scale=differences(()),
         rows=rows,
-        caption=f"{_explain_dots(rows)} Above {screen.treatment}, below {screen.control}; difference in points. "
-        f"Few trials of one task alone show little.{some}",
+        caption=f"{_explain_dots(rows)} Difference in points; that of a single task is mostly chance.{some}",
     )
 
 
 def _explain_dots(rows: Sequence[MarkedRow]) -> str:
     if all(len(one.passed) <= MOST_DOTS for row in rows for one in row.dots):
-        return "Each dot is a trial; filled: passed, hollow: not, dash: lost."
+        lost = any(end is None for row in rows for one in row.dots for end in one.passed)
+        return f"Each dot is a trial; filled: passed, hollow: not{', dash: lost' if lost else ''}."
     return "Bar: the share of the trials that passed."
 
 

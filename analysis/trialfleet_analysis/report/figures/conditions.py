@@ -45,17 +45,20 @@ def find_first_rates(report: Report) -> Forest | None:
             (Mark("these", one.these_tasks.estimate, one.these_tasks.low, one.these_tasks.high),),
             ((percent(one.these_tasks.estimate), limits(one.these_tasks)),),
             f"{one.condition}: {percent(one.these_tasks.estimate)}, interval {limits(one.these_tasks)}",
+            band=_bounds(one) if one.first_runs_missing else None,
         )
         for one in shown[:MOST]
     )
     more = len(shown) - MOST
+    lost = any(row.band for row in rows)
     return Forest(
         anchor="rates",
         title="How often each condition passed",
         axis=RATE,
         scale=rates(),
         rows=rows,
-        caption=f"On {estimand(report)}, each task counting once; line: its 95% interval."
+        caption=f"Mean over {estimand(report)}, each task counting once; line: its 95% interval."
+        + (" Pale: where it would lie if every lost first run had failed, or passed." if lost else "")
         + (f" {more:,} more below." if more > 0 else ""),
     )
 
@@ -77,8 +80,12 @@ def _row(report: Report, one: ConditionResult) -> MarkedRow:
         marks,
         ((percent(these.estimate), limits(these)), ("", _model(one))),
         said,
-        band=None if one.worst is None or one.best is None else Band(one.worst, one.best),
+        band=_bounds(one),
     )
+
+
+def _bounds(one: ConditionResult) -> Band | None:
+    return None if one.worst is None or one.best is None else Band(one.worst, one.best)
 
 
 def _model(one: ConditionResult) -> str:

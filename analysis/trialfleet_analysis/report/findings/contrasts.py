@@ -74,7 +74,7 @@ def contrasts(report: Report) -> ReportSection:
         "again, show it? Tasks like these: would other tasks of their kind? Only the declared primary contrast in "
         "its declared estimand is the result; every other p-value is corrected in its family."
         + (_monitored(report) if report.analysis.monitored else ""),
-        None if len(found) == 1 and report.summary else _contrasts(found),  # else the declared contrast's table
+        _contrasts(found),
         _odds_ratios(found),
         _by_block(found),
         _leave_one_out(found),

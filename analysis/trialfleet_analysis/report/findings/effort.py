@@ -64,29 +64,6 @@ def effort(report: Report) -> ReportSection:
     )
 
 
-FIRST_METRICS = ("cost_usd", "agent_s", "turns")
-
-
-def tabulate_cost(report: Report) -> ReportTable | None:
-    """For the first screen: what a trial of the compared conditions took. None where nothing was measured."""
-    found = {(one.condition, one.measure): one for one in report.metrics}
-    sides = [name for name in report.conditions_compared if name in report.condition_names][:WIDEST]
-    names = [one for one in FIRST_METRICS if any(known == one and name in sides for name, known in found)]
-    if not names:
-        return None
-    return table(
-        "What a trial took (medians)",
-        [BY_NAME[one] for one in names],
-        text("Metric", lambda one: one.label),
-        *(number(name, partial(_bare_typical, found, name)) for name in sides),
-    )
-
-
-def _bare_typical(found: Mapping[tuple[str, str], Typical], condition: str, metric: Metric) -> Cell:
-    entry = found.get((condition, metric.name))
-    return NOTHING if entry is None else quantity(entry.value, metric.unit)
-
-
 def core_seconds(report: Report) -> str:
     core = report.core_seconds
     if core.median is None:

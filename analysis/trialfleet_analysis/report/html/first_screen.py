@@ -8,11 +8,12 @@ from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures.comparisons import find_differences, find_extreme_tasks, list_effects
 from trialfleet_analysis.report.figures.conditions import find_first_rates
-from trialfleet_analysis.report.findings.effort import tabulate_cost
+from trialfleet_analysis.report.findings.first_costs import tabulate_cost
 from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, framed, h
 from trialfleet_analysis.report.html.sentences import cautions_list, explain, in_one_minute
 from trialfleet_analysis.report.more_trials import suggest_more_trials
+from trialfleet_analysis.report.verdict_label import label_verdict
 
 
 def first_screen(report: Report) -> Element:
@@ -23,7 +24,8 @@ def first_screen(report: Report) -> Element:
     left = h("div", drawn or rates, _next(report))
     right = h("div", rates if drawn else None, _cost(report), cautions_list(report.cautions))
     shown = [one for one in (left, right) if len(one)]
-    return in_one_minute(report.answer, h("div", shown, class_="screen") if shown else None)
+    screen = h("div", shown, class_="screen") if shown else None
+    return in_one_minute(report.answer, screen, label=label_verdict(report))
 
 
 def _cost(report: Report) -> Node:

@@ -38,10 +38,16 @@ def forest(
 
 
 def rows_of(
-    title: str, rows: Sequence[ForestRow], scale: Scale | None, *, below: str = "", above: str = ""
+    title: str,
+    rows: Sequence[ForestRow],
+    scale: Scale | None,
+    *,
+    zero: float | None = None,
+    below: str = "",
+    above: str = "",
 ) -> Element:
     """On a narrow screen the drawing moves below its name. Long ones scroll in a frame. `scale` None: no axis;
-    `below`, `above`: what lies on either side of zero."""
+    `below`, `above`: what lies on either side of `zero`."""
     cells = [
         [
             h("span", breakable(one.name), h("small", one.tag, class_="tag") if one.tag else None, class_="name"),
@@ -52,8 +58,7 @@ def rows_of(
     ]
     under: list[Node] = []
     if scale is not None:
-        sides = h("p", h("span", f"← {below}"), h("span", f"{above} →"), class_="sides") if below else None
-        middle = h("div", axis(scale), sides, class_="under")
+        middle = h("div", axis(scale, zero=zero, below=below, above=above), class_="under")
         under = [h("span", class_="side under"), middle, h("span", class_="side under")]
     grid = h("div", cells, under, class_="forest")
     if len(rows) > TALL:
@@ -87,7 +92,14 @@ def show_forest(found: Forest | None) -> Node:
         "figure",
         h("h3", found.title),
         legend(found.keys),
-        rows_of(found.title, rows, found.scale if drawn else None, below=found.below, above=found.above),
+        rows_of(
+            found.title,
+            rows,
+            found.scale if drawn else None,
+            zero=found.zero,
+            below=found.below,
+            above=found.above,
+        ),
         h("figcaption", found.caption) if found.caption else None,
         id=f"figure-{found.anchor}",
     )

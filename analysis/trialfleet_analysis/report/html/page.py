@@ -33,9 +33,12 @@ def heading(report: Report) -> Element:
     chips = [
         h("li", report.state, class_=f"chip {'interim' if report.state == 'interim' else 'final'}"),
         h("li", f"{progress.terminal:,} of {plural(progress.planned, 'trial')}", class_="chip"),
-        h("li", f"{progress.complete_blocks:,} of {plural(progress.blocks, 'block')} complete", class_="chip"),
-        h("li", "bundles verified" if report.verified else "bundles not verified", class_="chip"),
     ]
+    if progress.complete_blocks < progress.blocks:
+        blocks = f"{progress.complete_blocks:,} of {plural(progress.blocks, 'block')} complete"
+        chips.append(h("li", blocks, class_="chip"))
+    if not report.verified:
+        chips.append(h("li", "bundles not verified", class_="chip"))
     return h(
         "header",
         h("p", "trialfleet report", class_="kicker"),
@@ -69,7 +72,10 @@ DRAWN: dict[str, Callable[[Report], Node]] = {
 }
 
 
-DRAWN_INSTEAD = frozenset({"Endings in numbers"})  # tables whose drawing has all their numbers
+def list_repeated(report: Report) -> set[str]:
+    """Tables whose numbers all stand in a drawing, or in the declared contrast's table."""
+    alone = len(report.analysis.contrasts) == 1 and bool(report.summary)
+    return {"Endings in numbers", *(("Contrasts in numbers",) if alone else ())}
 
 
 def drawing_of_design(section: ReportSection, report: Report) -> Node:
@@ -133,7 +139,8 @@ def _drawn(found: ReportSection, report: Report) -> Element | None:
     if drawing is None and not found.tables:
         return None
     lead = h("p", found.lead, class_="muted") if found.lead else None
-    tables = [one for one in found.tables if one.title not in DRAWN_INSTEAD]
+    repeated = list_repeated(report)
+    tables = [one for one in found.tables if one.title not in repeated]
     return fold(found.anchor, found.title, lead, drawing, list(all_shown(tables)))
 
 

@@ -22,10 +22,17 @@ def grid(scale: Scale, height: int, *, zero: float | None = None) -> list[Elemen
     return lines
 
 
-def axis(scale: Scale) -> Element:
-    """The scale below a column of drawings."""
+def axis(scale: Scale, *, zero: float | None = None, below: str = "", above: str = "") -> Element:
+    """The scale below a column of drawings. `below`, `above`: what lies on either side of `zero`, said where that
+    side is wide enough."""
     ticks = [h("text", scale.text(tick), x=scale.at(tick), y=12, text_anchor="middle") for tick in scale.ticks]
-    return h("svg", ticks, class_="plot axis", height=16, aria_hidden="true")
+    sides: list[Element] = []
+    if zero is not None and below:
+        at = scale.share(zero)
+        left = h("text", f"← {below}", x=scale.at(zero), dx=-8, y=27, text_anchor="end")
+        right = h("text", f"{above} →", x=scale.at(zero), dx=8, y=27)
+        sides = [text for text, room in ((left, at), (right, 1 - at)) if room >= LEAST_ROOM]
+    return h("svg", ticks, sides, class_="plot axis", height=31 if sides else 16, aria_hidden="true")
 
 
 def svg(height: int, label: str, *shapes: Node, class_: str = "") -> Element:
@@ -33,6 +40,7 @@ def svg(height: int, label: str, *shapes: Node, class_: str = "") -> Element:
     return h("svg", shapes, class_=f"plot {class_}".strip(), height=height, role="img", aria_label=label)
 
 
+LEAST_ROOM = 0.1  # of the width, for words at one side of zero
 LANE = 16  # pixels from one mark of a row to the next
 
 
@@ -97,7 +105,12 @@ def dots(rows: Sequence[RepDots], label: str) -> Element:
             shapes += [_dot(passed, step * n + 5, y) for n, passed in enumerate(one.passed)]
         else:
             shapes += _share_bar(one.passed, y)
-    return svg(LANE * len(rows), label, *shapes, class_="reps")
+    longest = max(len(one.passed) for one in rows)
+    if longest > MOST_DOTS:
+        return svg(LANE * len(rows), label, *shapes, class_="reps")
+    drawn = svg(LANE * len(rows), label, *shapes, class_="reps few")
+    drawn.set("width", str(STEPS[longest > MOST_DOTS // 2] * longest))
+    return drawn
 
 
 def _dot(passed: bool | None, x: int, y: int) -> Element:

@@ -13,11 +13,12 @@ OPEN = 5  # cautions that are not folded away
 IN_ONE_MINUTE = "In one minute"
 
 
-def in_one_minute(sentences: Sequence[str], *below: Node) -> Element:
-    """The first section: the decision, then its size and its cost."""
+def in_one_minute(sentences: Sequence[str], *below: Node, label: str | None = None) -> Element:
+    """The first section: the decision, then its size and its cost. `label`: the decision in a word or two."""
     first, *rest = sentences
     size = [h("p", explain(sentence), class_="size") for sentence in rest]
-    return section("answer", IN_ONE_MINUTE, h("p", explain(first), class_="answer"), size, below)
+    verdict = h("p", label, class_="verdict") if label else None
+    return section("answer", IN_ONE_MINUTE, verdict, h("p", explain(first), class_="answer"), size, below)
 
 
 def explain(sentence: str) -> list[Node]:

@@ -1,0 +1,54 @@
+"""The first screen's table of what passes and trials took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from trialfleet_analysis.analysis_plan.measures import CostPerPass
+from trialfleet_analysis.process import Typical
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_designs.document.figures import NOTHING, quantity
+from trialfleet_designs.document.tables import Cell, ReportTable, number, table, text
+from trialfleet_ledger.metric_table import BY_NAME
+
+WIDEST = 8  # conditions
+FIRST_METRICS = ("cost_usd", "agent_s", "turns")
+
+
+def tabulate_cost(report: Report) -> ReportTable | None:
+    """For the first screen: what a pass and a trial of the compared conditions took. None where nothing was
+    measured."""
+    found = {(one.condition, one.measure): one for one in report.metrics}
+    costs = {one.condition: one for one in report.analysis.costs}
+    sides = [name for name in report.conditions_compared if name in report.condition_names][:WIDEST]
+    names = [one for one in FIRST_METRICS if any(known == one and name in sides for name, known in found)]
+    if not names:
+        return None
+    per_pass = {name: _cost_of_pass(costs.get(name)) for name in sides}
+    rows = [
+        *([("Cost of a pass", per_pass)] if any(cell != NOTHING for cell in per_pass.values()) else []),
+        *(
+            (f"{BY_NAME[one].label} of a trial", {name: _median_of(found, name, one) for name in sides})
+            for one in names
+        ),
+    ]
+    return table(
+        "What it took",
+        rows,
+        text("A trial’s: medians, failed trials too", lambda row: row[0]),
+        *(number(name, partial(_cell_of, name)) for name in sides),
+    )
+
+
+def _cell_of(name: str, row: tuple[str, Mapping[str, str]]) -> Cell:
+    return row[1][name]
+
+
+def _cost_of_pass(found: CostPerPass | None) -> str:
+    return NOTHING if found is None else quantity(found.without_losses, "usd")
+
+
+def _median_of(found: Mapping[tuple[str, str], Typical], condition: str, measure: str) -> str:
+    entry = found.get((condition, measure))
+    return NOTHING if entry is None else quantity(entry.value, BY_NAME[measure].unit)
