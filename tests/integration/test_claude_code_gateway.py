@@ -102,7 +102,7 @@ def test_control_with_a_users_settings_homes_own_claude_md_is_sent(
     flags = agent._flags  # pyright: ignore[reportPrivateUsage]
 
     def weakened(*given: Any) -> tuple[str, ...]:
-        return tuple("user,project" if word == "project" else word for word in flags(*given))
+        return tuple(f"user,{word}" if word == "project,local" else word for word in flags(*given))
 
     monkeypatch.setattr(agent, "_flags", weakened)
     bait = rig.attempt / "home" / ".claude" / "CLAUDE.md"

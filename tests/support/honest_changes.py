@@ -17,7 +17,7 @@ from trialfleet_repository.workspace_scan import Changes
 
 def fix_changes(diff: str, template: Template) -> dict[str, TreeEntry | None]:
     """Every change of the fix, tests included."""
-    return changes_of(diff, template, _Nothing(template.manifest, ()))
+    return changes_of(diff, template, _Nothing(template.manifest, (), is_context=lambda _: False))
 
 
 class _Nothing(Exclusions):

@@ -37,7 +37,7 @@ def test_a_toy_design_from_campaign_file_to_report(tmp_path: Path) -> None:
         ("fixed", "sum"): 2,
         ("fixed", "product"): 2,
     }
-    screen = toy.page.partition("## Contrasts")[0]
+    screen = toy.page.partition("## How do the conditions compare?")[0]
     assert SENTENCE in screen
     assert SENTENCE in " ".join(toy.report["answer"])
     assert "declares no primary" not in toy.page

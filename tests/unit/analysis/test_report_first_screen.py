@@ -16,6 +16,7 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.cost_sentence import spent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.report.verdict_label import label_verdict
 from trialfleet_statistics.continuous import BootstrapInterval
 
 CLEAR = {"a": (9, 3), "b": (8, 2), "c": (10, 4), "d": (7, 5), "e": (9, 1), "f": (6, 2)}
@@ -243,7 +244,7 @@ def test_every_format_begins_with_the_two_lines_and_the_table(lively: Report) ->
     assert f"{first} {second} {arrived} Declared contrast" in terminal
     assert f"**{first}**\n\n{second}\n\n{arrived}\n\nFinal" in written
     minute, below = page.split('id="answer"')[1].split('id="declared"')
-    assert f"In one minute{first}{second}" in flat(re.sub(r"<[^>]+>", "", minute))
+    assert f"In one minute{label_verdict(lively)}{first}{second}" in flat(re.sub(r"<[^>]+>", "", minute))
     assert "## In one minute\n\n**" in written
     text = flat(re.sub(r"<[^>]+>", "", below))
     for declared, other in rows(lively).values():
