@@ -29,6 +29,8 @@ PROGRAM = (sys.executable, "-m", "trialfleet_runner.cli")
 CAMPAIGNS = ROOT / "examples/gallery"
 LOST_ONCE = slice(0, None, 3)  # in the order of launch, the trials whose first runner is killed
 LOST_TWICE = slice(0, None, 12)  # and the second one too
+SCREENS = {"": 1440, "-phone": 390}  # pixels wide
+PAPER = 718  # of A4 less its margins
 INCOMPLETE = 3  # exit code of a campaign that gave trials up
 
 
@@ -82,10 +84,19 @@ def _trialfleet(*argv: str) -> None:
 def _take_pictures(window: Browser, gallery: Path, name: str) -> None:
     shown = {"report": gallery / name / "report.html", "view": gallery / name / "pages" / "index.html"}
     for kind, page in shown.items():
-        for scheme in ("light", "dark"):
-            window.look_at(page, dark=scheme == "dark")
-            picture = window.tell("Page.captureScreenshot", {"format": "png"})["data"]
-            (gallery / f"{name}-{kind}-{scheme}.png").write_bytes(base64.b64decode(picture))
+        for screen, width in SCREENS.items():
+            for scheme in ("light", "dark"):
+                window.look_at(page, width=width, dark=scheme == "dark")
+                _take_picture(window, gallery / f"{name}-{kind}{screen}-{scheme}.png")
+        window.look_at(page, width=PAPER)
+        window.tell("Emulation.setEmulatedMedia", {"media": "print"})
+        _take_picture(window, gallery / f"{name}-{kind}-paper.png")
+        window.tell("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def _take_picture(window: Browser, path: Path) -> None:
+    picture = window.tell("Page.captureScreenshot", {"format": "png"})["data"]
+    path.write_bytes(base64.b64decode(picture))
 
 
 if __name__ == "__main__":

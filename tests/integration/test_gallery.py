@@ -41,7 +41,7 @@ def test_every_report_and_picture_is_made_and_losses_are_those_that_were_chosen(
     for name in names:
         assert (out / name / "pages" / "index.html").is_file()
         assert "## In one minute" in (out / name / "report.md").read_text()
-    assert len(list(out.glob("*.png"))) == 4 * len(names)
+    assert len(list(out.glob("*.png"))) == 10 * len(names)  # desk and phone, light and dark; paper
     lost = {name: json.loads((out / name / "report.json").read_text())["losses"] for name in names}
     assert lost["effect"] == []
     assert sum(one["attempts"] for one in lost["losses"]) == 3
