@@ -173,6 +173,8 @@ def test_the_answer_is_on_the_first_screen(window: Browser, pages: dict[str, Pat
     for width, height in ((1440, 900), (390, 1800)):
         window.look_at(pages["plain"], width=width)
         assert window.run(PLACE.format(".questions", "top")) <= height, f"at {width} px"
+        tall = "return Math.max(...[...document.querySelectorAll('.screen .name')].map(one => one.offsetHeight))"
+        assert window.run(tall) <= 60, f"a name is squeezed at {width} px"
     for name in ("demo", "interim"):
         window.look_at(pages[name], width=1440)
         assert window.run(PLACE.format("#figure-helped", "bottom")) <= 900, name
