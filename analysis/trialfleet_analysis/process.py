@@ -76,7 +76,8 @@ class UncausedPass:
 
 @dataclass(frozen=True)
 class CautionedPass:
-    """A passed trial whose added lines recognise or end tests. `cautions`: their places, and what they do."""
+    """A passed trial whose added lines recognise or end tests, or whose tests that must fail confirm nothing.
+    `cautions`: the places of these lines, and what they do; what those tests reported."""
 
     trial: str
     task: str

@@ -105,7 +105,7 @@ def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
         _, left_out = deliverable_files(kind, read_files(unpack(objects.get(files))))
         if left_out:
             yield (
-                f"conditions.{name}: left out of what {kind} gets, since no campaign may choose it: "
+                f"conditions.{name}: left out of what {kind} gets, since it is not only what the model reads: "
                 f"{', '.join(left_out)}"
             )
 

@@ -23,9 +23,9 @@ class AgentFiles(NamedTuple):
     that it reads, anywhere in the workspace; one without capitals matches in any case, as on some file systems.
     `folders`: paths of folders and files that it reads, below any folder, in small letters. `home`: files of the
     user's HOME that it reads, which no trial may see. `settings`: patterns of a context's files in JSON of which
-    the settings that no campaign may choose are left out. `left_out`: of files that are left out whole: variables,
-    programs of the agent itself, other formats. `refused_skills`: what makes it pass over a skill, or list it
-    without its description.
+    only the settings `SettingsRules.in_files` arrive. `left_out`: of files that are left out whole: variables,
+    programs of the agent itself, rules of permission, other formats. `refused_skills`: what makes it pass over a
+    skill, or list it without its description.
     """
 
     roots: tuple[str, ...] = ()
@@ -58,12 +58,13 @@ class SettingsRules(NamedTuple):
 
     `reserved`: what to use in their place -> keys as patterns of fnmatch: dots between the levels, an item of a
     list by its number. `allowed`: of names that a program has by the hundred, below a reserved key, those that a
-    campaign may choose all the same. `in_files`: reserved keys that a context's settings files may have.
+    campaign may choose all the same. `in_files`: the only keys that a context's settings files may have, as such
+    patterns: they say what the model reads. No other key arrives, whatever a later version makes of it.
     """
 
     reserved: Mapping[str, str] = MappingProxyType({})
     allowed: str = ""
-    in_files: tuple[str, ...] = ()
+    in_files: str = ""
 
 
 @dataclass(frozen=True)

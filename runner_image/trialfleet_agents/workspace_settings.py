@@ -1,16 +1,18 @@
-"""Settings files that agents read in a workspace. What no campaign may choose is left out of a condition's copies:
-a context says what the model reads, and neither where its requests go nor what limits them."""
+"""Settings files that agents read in a workspace. Of a condition's copies only the keys arrive that are known to
+say what the model reads: a context says neither where requests go, nor which model or tools there are, nor what
+limits them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from trialfleet_agents.agent_kind import SettingsRules
-from trialfleet_agents.chosen_settings import reserved_way_out
+from trialfleet_agents.front_matter import has_front_matter, restrict_front_matter
 from trialfleet_agents.registry import find_kind
+
+Patterns = Sequence[Sequence[str]]  # of keys, by levels
 
 
 def deliverable_files(kind: str, files: Mapping[str, bytes]) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -26,13 +28,21 @@ def deliverable_files(kind: str, files: Mapping[str, bytes]) -> tuple[dict[str, 
     for path, data in files.items():
         if _matches(path, known.files.left_out):
             left_out.append(path)
+        elif known.files.roots and has_front_matter(path):
+            restricted = restrict_front_matter(data)
+            if restricted is None:
+                left_out.append(f"{path} (its front matter is not one key a line)")
+            else:
+                delivered[path], refused_keys = restricted
+                left_out += [f"{path}: {name}" for name in refused_keys]
         elif not _matches(path, known.files.settings):
             delivered[path] = data
         elif (settings := _json_object(data)) is None:
             left_out.append(f"{path} (it is no JSON object)")
         else:
             refused = list[str]()
-            allowed = _allowed(known.rules, settings, (), refused)
+            patterns = [pattern.split(".") for pattern in known.rules.in_files.split()]
+            allowed = _allowed(patterns, settings, (), refused)
             delivered[path] = json.dumps(allowed).encode() if refused else data
             left_out += [f"{path}: {name}" for name in refused]
     return delivered, tuple(left_out)
@@ -57,27 +67,31 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _allowed(rules: SettingsRules, value: Any, path: tuple[str, ...], refused: list[str]) -> Any:
-    """`value` without what is reserved; an object or a list that loses all is gone, too."""
+def _allowed(patterns: Patterns, value: Any, path: tuple[str, ...], refused: list[str]) -> Any:
+    """`value` without what no pattern allows; an object or a list that loses all is gone, too."""
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value)
-        return dict(_allowed_items(rules, items.items(), path, refused))
+        return dict(_allowed_items(patterns, items.items(), path, refused))
     if isinstance(value, list):
         numbered = ((str(n), one) for n, one in enumerate(cast("Iterable[Any]", value)))
-        return [one for _, one in _allowed_items(rules, numbered, path, refused)]
+        return [one for _, one in _allowed_items(patterns, numbered, path, refused)]
     return value
 
 
 def _allowed_items(
-    rules: SettingsRules, items: Any, path: tuple[str, ...], refused: list[str]
+    patterns: Patterns, items: Any, path: tuple[str, ...], refused: list[str]
 ) -> Iterator[tuple[str, Any]]:
     for name, value in items:
         place = (*path, name)
-        if isinstance(value, dict | list) and value:
-            kept = _allowed(rules, value, place, refused)
+        if any(_is_below(pattern, place) for pattern in patterns):
+            yield name, value
+        elif isinstance(value, dict | list) and value:
+            kept = _allowed(patterns, value, place, refused)
             if kept:
                 yield name, kept
-        elif place[0] in rules.in_files or reserved_way_out(rules, place) is None:
-            yield name, value
         else:
             refused.append(".".join(place))
+
+
+def _is_below(pattern: Sequence[str], path: tuple[str, ...]) -> bool:
+    return len(path) >= len(pattern) and all(map(fnmatchcase, path, pattern))

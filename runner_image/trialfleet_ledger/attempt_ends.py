@@ -23,6 +23,7 @@ class EndEvent(StrEnum):
     MACHINE_MEMORY = "the kernel kills the program for memory that its machine lacks"
     OVER_LIMIT = "evicted for more than its own limit"
     TESTS_DIED = "the tests' container dies, or is evicted for more than its limit"
+    TESTS_CHANGED = "the environment of the tests is another after they ran, where no sandbox protects it"
     HOST_FULL = "disk or inodes of the host are full"
     OUTAGE = "the provider does not answer the planned model"
     REFUSED_BY_PROVIDER = "the provider refuses key, account or planned model"
@@ -51,6 +52,7 @@ END_RULES: dict[EndEvent, EndRule] = {
     EndEvent.MACHINE_MEMORY: EndRule("the program's cgroup", LossClass.OVERUSE, within_limits=True),
     EndEvent.OVER_LIMIT: EndRule("kubelet", LossClass.OVERUSE, within_limits=True),
     EndEvent.TESTS_DIED: EndRule("kubelet or supervisor", LossClass.SCORING, within_limits=True),
+    EndEvent.TESTS_CHANGED: EndRule("the runner, by its seal", LossClass.SCORING, within_limits=True),
     EndEvent.HOST_FULL: EndRule("file system, measured by the runner", LossClass.HOST_FULL, within_limits=True),
     EndEvent.OUTAGE: EndRule(
         "the runner's repetitions of the last request", LossClass.PROVIDER, causes=("itself",)
@@ -67,7 +69,7 @@ END_RULES: dict[EndEvent, EndRule] = {
 
 Cause = Literal["itself", "timeout", "memory", "disk", "stopped"]
 
-TESTS_DEATHS = 3  # of one patch: what kills its tests' container so often is not the node
+TESTS_DEATHS = 3  # of one patch: what ends its tests without a result so often is neither node nor another attempt
 FIX_SHARE = 0.5  # of the memory limit, which the fix's own run may take: a task that needs more says nothing
 
 

@@ -123,7 +123,7 @@ def score_from(chain: Chain) -> int | None:
 
 
 def count_tests_deaths(chain: Chain) -> int:
-    """How often what is scored has killed the tests' container, as the losses of `chain` say."""
+    """How often what is scored has ended its tests without a result (`Loss.by_patch`), as `chain` says."""
     ends = [attempt.end for attempt in chain if attempt.end is not None]
     return sum(end.loss is not None and end.loss.by_patch for end in ends)
 

@@ -67,6 +67,23 @@ def contradicts_pass(run: TestRun, test: MustFailTest, wanted: Sequence[str]) ->
     return run.exit.code == 0 and any("failed" in each for each in reported)
 
 
+def describe_silent(run: TestRun, test: MustFailTest) -> str | None:
+    """The caution about a pass of which this run with tests that must fail says nothing: they neither failed nor
+    passed, but were skipped, had an error or are missing. None if each of them failed or passed.
+
+    The product may do that on purpose, after it made as many failures pass as it needs, or by honest accident.
+    """
+    outcomes = run.function_outcomes(test.path)
+    told = {name: "/".join(sorted(outcomes.get(name, {"missing"}))) for name in test.ids}
+    silent = {name: words for name, words in told.items() if not outcomes.get(name, set()) & {"failed", "passed"}}
+    if not silent:
+        return None
+    first, words = next(iter(silent.items()))
+    more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
+    ended = "" if run.exit.cause == "itself" else f" ({run.exit.cause})"
+    return f"{first}{more} must fail, but reported: {words}{ended}; so nothing confirms the pass"
+
+
 def _ran_last(run: TestRun, test: MustFailTest) -> bool:
     own = [_is_of(test, case) for case in run.cases or ()]
     return own == sorted(own)

@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.attempts import LIMITS, TRIAL, Lab, Left, shell
 from tests.support.waiting import wait_until
+from trialfleet_ledger.attempt_ends import TESTS_DEATHS
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.agent import AgentSpec, Limits
@@ -400,8 +401,14 @@ def test_an_environment_that_the_agent_changed_is_thrown_away(own_cache: Lab) ->
 
 def test_tests_in_an_environment_that_changed_meanwhile_are_no_verdict(own_cache: Lab) -> None:
     code = "import os, sys; os.chmod(sys.prefix, 0o755); open(sys.prefix + '/evil', 'w').close()"
-    loss = loss_of(attempt(own_cache, f'echo "{code}" >> shop/pricing/rules.py'))
+    left = attempt(own_cache, f'echo "{code}" >> shop/pricing/rules.py')
+    loss = loss_of(left)
     assert (loss.loss, loss.halt, loss.patched) == (LossClass.SCORING, HaltScope.NONE, True)
+    assert loss.by_patch, "so it is no fault of the harness, however often it happens"
+    grants = own_cache.grants(shell("true"), attempt=next(NUMBERS), score_patch_of=left.attempt)
+    third = own_cache.run(grants.model_copy(update={"tests_died": TESTS_DEATHS - 1}))
+    assert third.end.scored is not None, third.end.loss
+    assert third.end.scored.verdict is Verdict.TESTS_EXHAUSTED
     again = attempt(own_cache, "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py")
     assert again.end.scored is not None, again.end.loss
     assert again.end.scored.verdict is Verdict.PASSED

@@ -192,6 +192,8 @@ def test_a_fetch_asks_the_users_registry(
         "x==1 \\\n    -r /etc/passwd",
         "\ufeff-r /etc/passwd",
         "x==1\x0c-r /etc/passwd",
+        "x==1 --hash=sha256:00 -r /etc/passwd",
+        "x==1 --hash=sha256:00 --extra-index-url https://theirs.invalid",
     ],
 )
 def test_a_lock_that_reads_files_or_variables_is_refused(line: str) -> None:

@@ -299,7 +299,7 @@ def test_a_patch_that_kills_its_tests_three_times_has_failed(lab: Lab, baked: Pa
     found = with_killed_tests(lab, scored_again(lab, killed_once, 2), baked)
     assert found.end.scored is not None, found.end
     assert (found.end.scored.verdict, found.end.scored.tests_passed) == (Verdict.TESTS_EXHAUSTED, False)
-    assert any(one.startswith("the tests died too often") for one in found.bundle.manifest.warnings)
+    assert any(one.startswith("the tests gave no result too often") for one in found.bundle.manifest.warnings)
 
 
 def test_without_the_memory_of_the_fix_the_third_death_is_a_loss_that_says_why(

@@ -43,12 +43,13 @@ def cause_cautions(report: Report) -> Iterator[str]:
 
 
 def code_cautions(report: Report) -> Iterator[str]:
-    """Passes whose added lines recognise or end tests."""
+    """Passes whose added lines recognise or end tests, or that tests that must fail do not confirm."""
     if report.cautioned:
         yield (
-            f"Read the patches of {_name_trials(report, report.cautioned, 'passed trial')}: they add lines that "
-            "read the stack or the loaded modules, look for the test runner or end the process, as code does that "
-            f"recognises its tests. They count as passed. {_TABLE} the lines."
+            f"Read the patches of {_name_trials(report, report.cautioned, 'passed trial')}: their tests that "
+            "must fail confirm nothing, or they add lines that read the stack or the loaded modules, look for the "
+            "test runner or end the process, as code does that recognises its tests. They count as passed. "
+            f"{_TABLE} the lines."
         )
 
 

@@ -39,7 +39,8 @@ CLAUDE_CODE = AgentKind(
     rules=SettingsRules(
         reserved=_RESERVED,
         allowed=_ALLOWED,
-        in_files=("hooks", "statusLine"),
+        in_files="$schema hooks statusLine outputStyle language attribution includeCoAuthoredBy spinnerTips* "
+        "enabledPlugins.agents-md@builtin",
     ),
     tool_calls=ToolCalls(
         model="claude-sonnet-4-6",

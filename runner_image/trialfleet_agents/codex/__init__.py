@@ -35,7 +35,10 @@ CODEX = AgentKind(
         skills=SHARED_FOLDER,
         names=("agents.override.md", ".agents", ".codex"),
         home=(".codex/AGENTS.md", "AGENTS.md"),
-        left_out=(".codex/config.toml", ".codex/hooks.json", ".codex/.env"),
+        left_out=(
+            *(".codex/config.toml", ".codex/hooks.json", ".codex/.env"),
+            *(".codex/agents/*.toml", ".codex/hooks/*", ".codex/rules/*"),
+        ),
         refused_skills=(
             SkillFault.BYTE_ORDER_MARK,
             SkillFault.NO_FRONT_MATTER,

@@ -37,7 +37,7 @@ COPILOT = AgentKind(
         ),
         left_out=(
             *(".mcp.json", ".github/mcp.json", ".github/lsp.json"),
-            *(".github/extensions/*", ".github/plugin/*"),
+            *(".github/extensions/*", ".github/hooks/*", ".github/plugin/*"),
         ),
         refused_skills=(
             SkillFault.NO_FRONT_MATTER,
@@ -51,6 +51,7 @@ COPILOT = AgentKind(
     ),
     rules=SettingsRules(
         reserved=_RESERVED,
+        in_files="$schema banner theme renderMarkdown includeCoAuthoredBy",
     ),
     tool_calls=ToolCalls(model="gpt-5.5", read=call_reader("view", "path"), run=call_shell("bash")),
     provider="openai",

@@ -35,7 +35,7 @@ GEMINI = AgentKind(
         names=(".agents", ".gemini"),
         home=(".gemini/GEMINI.md", "GEMINI.md"),
         settings=(".gemini/settings.json",),
-        left_out=(".env", ".gemini/.env"),
+        left_out=(".env", ".gemini/.env", ".gemini/extensions/*", ".gemini/hooks/*", ".gemini/policies/*"),
         refused_skills=(
             SkillFault.BYTE_ORDER_MARK,
             SkillFault.NO_FRONT_MATTER,
@@ -45,6 +45,7 @@ GEMINI = AgentKind(
     ),
     rules=SettingsRules(
         reserved=_RESERVED,
+        in_files="$schema ui context.includeDirectoryTree",
     ),
     tool_calls=ToolCalls(
         model="gemini-2.5-pro",

@@ -51,4 +51,4 @@ class Grants(BoundRecord):
     bundle: PutGrant
     end: PutGrant
     prior_patch: GetGrant | None = None  # set: score this patch and nothing else
-    tests_died: Count = 0  # how often that has killed the tests' container
+    tests_died: Count = 0  # how often that has ended its tests without a result: `Loss.by_patch`

@@ -84,8 +84,9 @@ class Loss(Frozen):
 
     `patched`: a patch.json to score was there when the loss was committed, so only scoring may be repeated.
     A patch that a zombie writes after the controller's loss is ignored: the end decides.
-    `by_patch`: the tests' container died, which what was scored may itself have caused: it says nothing of harness
-    or task, and the third such loss of a patch may be a verdict.
+    `by_patch`: the tests' container died, or they changed the environment that they ran in, which what was scored
+    may itself have caused: it says nothing of harness or task, and the third such loss of a patch may be a
+    verdict.
     """
 
     loss: LossClass
@@ -100,7 +101,8 @@ class Scored(Frozen):
     """A verdict with all that supports it. `diff_sha256`: of the diff that was scored, keys included; the bundle's
     patch.diff has other bytes where it masks a secret. `needed`: changed files apart from the product's without
     which the tests do not pass. `unsteady`: the tests also passed without any change. `cautions`: of a
-    pass, where its added lines do what code does that recognises or ends its tests."""
+    pass, where its added lines do what code does that recognises or ends its tests, and what tests that must fail
+    reported if they confirm nothing."""
 
     verdict: Verdict
     stop: Stop

@@ -276,7 +276,7 @@ class Attempt:
             self.members.warnings.append(patch_record.without(self.members.secrets, storable(str(error))))
             return self._verdict(patch, passed=False)
         except TestsExhausted as died:
-            self.members.warnings.append(f"the tests died too often with this patch: {died}")
+            self.members.warnings.append(f"the tests gave no result too often with this patch: {died}")
             return self._verdict(patch, passed=False, tests_exhausted=True)
         core_s = [given for ended in scoring.exits if (given := _given(self.scorer, ended)) is not None]
         self.clock.lap("tests", sum(core_s) if core_s else None)
@@ -296,7 +296,7 @@ class Attempt:
 
     def _cautions(self, patch: Patch, scoring: ScoringRuns) -> tuple[str, ...]:
         changes = changes_in(scoring.cause.decided_by, scoring.split)
-        cautions = find_pass_cautions(patch.diff, changes.keys())
+        cautions = (*scoring.silent_controls, *find_pass_cautions(patch.diff, changes.keys()))
         return tuple(patch_record.without(self.members.secrets, storable(each)) for each in cautions)
 
     def _named(self, paths: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trialfleet_ledger.attempt_ends import TESTS_DEATHS, EndEvent, are_tests_within, loss_of_event
@@ -17,7 +17,13 @@ from trialfleet_repository.environments import environment
 from trialfleet_repository.passed_runs import agrees, all_passed
 from trialfleet_repository.patch import changes_of
 from trialfleet_repository.patch_classes import SplitChanges, split_changes
-from trialfleet_repository.shared_runs import SharedRun, contradicts_pass, judge_shared, without_must_fail
+from trialfleet_repository.shared_runs import (
+    SharedRun,
+    contradicts_pass,
+    describe_silent,
+    judge_shared,
+    without_must_fail,
+)
 from trialfleet_repository.testrun import REPORT, Suite, TestRun, run_tests
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace_scan import Changes
@@ -43,7 +49,7 @@ CHECKOUT = "checkout"  # below the folder of scoring
 
 
 class TestsExhausted(Exception):
-    """The tests died too often for what is scored: a verdict."""
+    """The tests ended too often without a result for what is scored: a verdict."""
 
     __test__ = False  # pytest takes it for a test class otherwise
 
@@ -74,11 +80,13 @@ class ScoreRun:
 
 @dataclass(frozen=True)
 class ControlRun:
-    """A run with tests that must fail and with the changes of `step`. `judged`: it is the step's run as well."""
+    """A run with tests that must fail and with the changes of `step`. `silent`: what of them says nothing, as a
+    caution. `judged`: it is the step's run as well."""
 
     step: ScoringStep
     run: ScoreRun
     contradicts: bool
+    silent: str | None
     judged: bool = False
 
 
@@ -113,6 +121,11 @@ class ScoringRuns:
     @property
     def deciding_controls(self) -> tuple[ControlRun, ...]:
         return tuple(one for one in self.controls if one.step is self.cause.decided_by)
+
+    @property
+    def silent_controls(self) -> tuple[str, ...]:
+        """Cautions about a pass that its tests that must fail do not confirm, each once."""
+        return tuple(dict.fromkeys(one.silent for one in self.deciding_controls if one.silent))
 
     @property
     def forged(self) -> bool:
@@ -151,9 +164,9 @@ class Scorer:
         volume that nothing of the run before is left in.
 
         Raises `PatchError` if the diff does not apply, and `Lost`: `scoring` if the sandbox failed or the
-        environment was changed meanwhile (by another attempt's agent, under a subreaper); `host_full`;
-        `terminated` if `stop` ended the tests. Raises `TestsExhausted` once the tests' container has died too
-        often, in earlier attempts or now.
+        environment was changed meanwhile (by these tests, or by another attempt's agent, under a subreaper);
+        `host_full`; `terminated` if `stop` ended the tests. Raises `TestsExhausted` once the tests' container has
+        died, or the environment was changed, too often, in earlier attempts or now.
         """
         if self._loss_of_deaths(self.grants.tests_died) is None:
             raise TestsExhausted("their container died in each of the earlier attempts")
@@ -178,7 +191,7 @@ class Scorer:
         wanted, changes = self.grants.task.fail_to_pass, changes_in(step, scoring.split)
         shared = self._run(changes, self._ids, followed=True, control=test)
         seen = judge_shared(shared.run, test, self._ids)
-        control = ControlRun(step, shared, contradicts_pass(shared.run, test, wanted), seen is SharedRun.PASSED)
+        control = _control_run(step, shared, test, wanted, judged=seen is SharedRun.PASSED)
         if seen is SharedRun.UNCLEAR:
             return scoring.plus(step, self._run(changes, self._ids, followed=True), control)
         run = without_must_fail(shared.run, test)
@@ -191,7 +204,7 @@ class Scorer:
         changes = changes_in(step, scoring.split)
         while len(done := scoring.deciding_controls) < CONTROL_RUNS and all(one.contradicts for one in done):
             run = self._run(changes, wanted, followed=len(done) + 1 < CONTROL_RUNS, control=test)
-            control = ControlRun(step, run, contradicts_pass(run.run, test, wanted))
+            control = _control_run(step, run, test, wanted)
             scoring = replace(scoring, controls=(*scoring.controls, control))
         return scoring
 
@@ -233,10 +246,18 @@ class Scorer:
             raise self._death("the kernel killed tests for memory, of their container or of the node")
         if run.exit.cause == "stopped":
             raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
-        _refuse_changed(self.ready)
+        if not environment.unchanged(self.ready.environment):
+            raise self._change()
         if run.exit.cause != "disk":  # beyond its limit, as within half of the host's rest: the patch's own doing
             has_filled_host(folder, before, self.grants.limits)
         return ScoreRun(run, run.results(ids), read_hostile(folder / "home" / REPORT))
+
+    def _change(self) -> Lost | TestsExhausted:
+        """What one more changed environment is. What the fix's own run took says nothing of it."""
+        why = f"the tests, or another attempt, changed the environment {self.ready.environment.name}"
+        within = self.grants.tests_died + 1 < TESTS_DEATHS
+        loss = loss_of_event(EndEvent.TESTS_CHANGED, within_limits=within)
+        return TestsExhausted(why) if loss is None else Lost(loss, why, by_patch=True)
 
     def _death(self, why: str) -> Lost | TestsExhausted:
         """What one more death of the tests' container is."""
@@ -271,6 +292,12 @@ class Scorer:
             directory=task.directory,
             metadata=self.ready.metadata,
         )
+
+
+def _control_run(
+    step: ScoringStep, run: ScoreRun, test: MustFailTest, wanted: Sequence[str], *, judged: bool = False
+) -> ControlRun:
+    return ControlRun(step, run, contradicts_pass(run.run, test, wanted), describe_silent(run.run, test), judged)
 
 
 def _refuse_changed(ready: Ready) -> None:

@@ -27,8 +27,8 @@ def scoring_record(scoring: ScoringRuns) -> dict[str, object]:
 
 
 def _control_record(control: ControlRun) -> dict[str, object]:
-    record = {"changes": control.step.value, "contradicts": control.contradicts, "judged": control.judged}
-    return record | _run_record(control.run)
+    told = {"contradicts": control.contradicts, "silent": control.silent, "judged": control.judged}
+    return {"changes": control.step.value, **told, **_run_record(control.run)}
 
 
 def _run_record(run: ScoreRun) -> dict[str, object]:

@@ -195,6 +195,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     else:
         _print(found, state, order, miner, minutes, cutoff, limits.want)
     _say_what_is_left(end, miner.room)
+    _say_odd_pins(environments.get(PYTHON.name))
     if end.given_up:
         sys.stdout.flush()
         os._exit(CommandExit.INTERRUPTED if ending.begun else 0)  # what is under examination ends, too
@@ -322,6 +323,20 @@ def _say_what_is_left(end: MiningEnd, room: EnvironmentRoom | None) -> None:
         click.echo(f"trialfleet: {count} in {language} in a row failed alike; no more began: {why}", err=True)
 
 
+def _say_odd_pins(environments: MinedEnvironments | None) -> None:
+    """Entries of locks that look like something else than a pin, which may be an attack."""
+    odd = sorted(environments.odd_pins) if isinstance(environments, PythonEnvironments) else []
+    if odd:
+        named = "; ".join(one_line(entry, 120) for entry in odd[:_NAMED])
+        more = f"; and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
+        count = plural(len(odd), "entry")
+        click.echo(
+            f"trialfleet: {count} of locks were not used, for they have no valid name and version: {named}{more}; "
+            "fix: read these locks; the packages are resolved as of the commit's month instead",
+            err=True,
+        )
+
+
 def _mine(
     root: Path,
     repository: GitRepository,
@@ -359,6 +374,7 @@ def _mine(
 
 
 _GIB = 2**30
+_NAMED = 3  # odd entries in a message
 
 
 def _room(cache: Cache, gib: float | None) -> EnvironmentRoom:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from posixpath import dirname, join, normpath
 from typing import Any, cast
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.languages.python import is_workflow
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.foreign_yaml import parse_foreign_yaml
+from trialfleet_tasks.mining.resolver_input import parse_requirement
 from trialfleet_tasks.mining.toml_files import read_toml
 
 _FOR_TESTS = re.compile(
@@ -86,11 +87,8 @@ def find_test_requirements(tree: Tree) -> tuple[str, ...]:
 
 def _requirement(line: str) -> str | None:
     """As PEP 508 has it; None for a path, an option, an address or a tool."""
-    try:
-        wanted = Requirement(line.partition(" #")[0].partition(" --hash")[0].strip().rstrip("\\").strip())
-    except InvalidRequirement:
-        return None
-    return None if wanted.url or canonicalize_name(wanted.name) in _NO_NEED else str(wanted)
+    wanted = parse_requirement(line.partition(" #")[0].partition(" --hash")[0].strip().rstrip("\\").strip())
+    return None if wanted is None or canonicalize_name(wanted.name) in _NO_NEED else str(wanted)
 
 
 class _RequirementFiles:

@@ -44,11 +44,13 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 class PythonEnvironments:
     """Environments of one repository's commits. `folder`: of the task file; their locks are written there,
     one for all commits whose requirements are the same in the same month. `build`: packages without a wheel may be
-    built, which runs code of theirs. `preferred`: among the calls that commits declare. Threads may share it."""
+    built, which runs code of theirs. `preferred`: among the calls that commits declare. `odd_pins`: entries of
+    commits' locks that were not used. Threads may share it."""
 
     folder: Path
     build: bool = False
     preferred: DeclaredCall | None = None
+    odd_pins: set[str] = field(default_factory=set[str])
     _locks: dict[str, str | OperatorError] = field(default_factory=dict[str, "str | OperatorError"])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -82,6 +84,7 @@ class PythonEnvironments:
         self, call: DeclaredCall, tree: Tree, committed: date, version: str, tests: Sequence[str]
     ) -> PythonEnvironment:
         project, sources = project_of_tests(tree, tests)
+        self.odd_pins.update(project.odd_pins)
         python = _python(project, committed, find_declared_pythons(tree, tuple(RELEASED)))
         declared = declared_extras(tree, project.groups, project.extras)
         lock = self._locked(project, declared, python, month_after(committed))

@@ -17,6 +17,7 @@ from trialfleet_ledger.interpreters import find_interpreter, uv_program
 from trialfleet_repository.cache import scratch
 from trialfleet_repository.environments.python_builds import BuildAnswer, building_uv, needs_build
 from trialfleet_repository.environments.python_environment import uv_variables
+from trialfleet_tasks.mining.resolver_input import require_resolvable
 
 _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)
@@ -32,7 +33,8 @@ _NO_WHEEL = re.compile(
 class WantedLock:
     """What is locked: `requirements`, with versions as of `before`. `pins`: `name==version` of a lock in the tree.
     `later`: packages that had no wheel then; a version of the three years after may be taken. `project`: its own
-    name; where others need it, as pytest needed attrs, it is the workspace's."""
+    name; where others need it, as pytest needed attrs, it is the workspace's. Raises `ValueError` for a line that
+    could be more than a requirement or a pin: all that uv reads is here."""
 
     requirements: tuple[str, ...]
     pins: tuple[str, ...]
@@ -40,6 +42,9 @@ class WantedLock:
     before: date
     later: frozenset[str] = frozenset()
     project: str | None = None
+
+    def __post_init__(self) -> None:
+        require_resolvable((*self.requirements, *self.pins))
 
     @property
     def name(self) -> str:

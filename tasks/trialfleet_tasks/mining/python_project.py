@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.declared_requirements import find_test_requirements
+from trialfleet_tasks.mining.resolver_input import format_pin, parse_requirement
 from trialfleet_tasks.mining.toml_files import read_toml
 
 _FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)
@@ -36,7 +37,8 @@ class PythonProject:
 
     `groups`: optional dependencies and dependency groups, by name; those for tests, and those for development.
     `extras`: names of the former. `pins`: `name==version` of a lock that lies in the tree; `locked_needs`: what
-    each package of that lock needs, by canonical names. `entry_points`: text of an entry_points.txt. `for_tests`:
+    each package of that lock needs, by canonical names. `odd_pins`: entries of the lock that are not used, without
+    a valid name and version, each after the lock's path. `entry_points`: text of an entry_points.txt. `for_tests`:
     what files that are no metadata, such as tox.ini, install for tests.
     """
 
@@ -47,6 +49,7 @@ class PythonProject:
     extras: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
     locked_needs: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    odd_pins: tuple[str, ...] = ()
     entry_points: str | None = None
     for_tests: tuple[str, ...] = ()
 
@@ -94,13 +97,11 @@ class PythonProject:
     def _expanded(self, lines: Iterable[str], seen: frozenset[str]) -> Iterator[str]:
         """With the project's own extras in the place of `project[extra]`; without what is no requirement."""
         for line in lines:
-            try:
-                wanted = Requirement(line)
-            except InvalidRequirement:
-                continue  # a path, an option or a URL without a name
+            wanted = parse_requirement(line)
+            if wanted is None:
+                continue
             if self.name is None or canonicalize_name(wanted.name) != canonicalize_name(self.name):
-                if wanted.url is None:
-                    yield str(wanted)
+                yield str(wanted)
                 continue
             for extra in sorted(wanted.extras - seen):
                 yield from self._expanded(self.groups.get(extra, ()), seen | {extra})
@@ -120,7 +121,7 @@ def read_project(tree: Tree) -> PythonProject:
         **_lines_of(mapping(tool.get("pdm")).get("dev-dependencies")),
     }
     plain, for_tests = _requirements_files(tree, extras)
-    pins, needs = _locked(tree)
+    lock = _read_lock(tree)
     own = (
         _strings(project.get("dependencies"))
         or _poetry(poetry.get("dependencies"))
@@ -138,8 +139,9 @@ def read_project(tree: Tree) -> PythonProject:
         dependencies=tuple(own or ()) or plain,
         groups=groups,
         extras=tuple(extras),
-        pins=pins,
-        locked_needs=needs,
+        pins=lock.pins,
+        locked_needs=lock.needs,
+        odd_pins=lock.odd,
         entry_points=_entry_points(project, poetry),
         for_tests=(*(setup.get("tests_require") or ()), *find_test_requirements(tree)),
     )
@@ -283,9 +285,18 @@ def _requirements_files(
     return tuple(plain), tuple(for_tests)
 
 
-def _locked(tree: Tree) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
-    """Of the first lock that is there: `name==version` of every package, unless it has several versions, and what
-    each needs."""
+@dataclass(frozen=True)
+class _LockFile:
+    """`pins`: `name==version` of every package that has one version. `odd`: entries that are no such pin, each
+    after the lock's path. `needs`: what each package needs, by canonical names."""
+
+    pins: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
+    needs: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+
+
+def _read_lock(tree: Tree) -> _LockFile:
+    """The first that is there."""
     for path in _LOCKS:
         toml = read_toml(tree, path)
         versions: dict[str, set[str]] = {}
@@ -296,9 +307,11 @@ def _locked(tree: Tree) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
                 versions.setdefault(name, set()).add(version)
                 needs.setdefault(canonicalize_name(name), set()).update(_needs(package.get("dependencies")))
         if versions:
-            pins = tuple(f"{name}=={next(iter(v))}" for name, v in sorted(versions.items()) if len(v) == 1)
-            return pins, {name: frozenset(each) for name, each in needs.items()}
-    return (), {}
+            single = [(name, next(iter(v))) for name, v in sorted(versions.items()) if len(v) == 1]
+            pins = tuple(filter(None, (format_pin(*each) for each in single)))
+            odd = tuple(f"{path}: {name} {version}" for name, version in single if not format_pin(name, version))
+            return _LockFile(pins, odd, {name: frozenset(each) for name, each in needs.items()})
+    return _LockFile()
 
 
 def _needs(dependencies: Any) -> Iterator[str]:

@@ -26,7 +26,11 @@ def project_of_tests(tree: Tree, tests: Sequence[str]) -> tuple[PythonProject, t
     members = _members(tree)
     locked = own if own.pins else root
     project = replace(
-        own, groups={**root.groups, **own.groups}, pins=locked.pins, locked_needs=locked.locked_needs
+        own,
+        groups={**root.groups, **own.groups},
+        pins=locked.pins,
+        locked_needs=locked.locked_needs,
+        odd_pins=locked.odd_pins,
     )
     lines = [*project.dependencies, *(line for group in project.groups.values() for line in group)]
     needed = _needed(tree, members, lines, folder)

@@ -17,6 +17,7 @@ from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate.copied_lines import describe_copied_lines, find_added_lines
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import (
     DiscoveredTests,
@@ -112,6 +113,7 @@ class ValidationSteps:
                 *found.warnings,
                 *describe_left_out(left_out),
                 *(classes.warnings if classes else ()),
+                *(() if problems else self._copied_lines()),
             ),
             repeats=self.repeats,
             fail_to_pass=found.fail_to_pass,
@@ -305,6 +307,14 @@ class ValidationSteps:
             distribution=stated.distribution,
             version=stated.version,
         )
+
+    def _copied_lines(self) -> tuple[str, ...]:
+        """The caution about lines of the fix that an agent finds elsewhere."""
+        self.say("searching lines of the fix")
+        trees = self.prepared.variants
+        added = find_added_lines(trees.pristine, trees.fix)
+        caution = describe_copied_lines(added, self.bench.suite.environment, trees.workspace)
+        return () if caution is None else (caution,)
 
     def _module(self) -> str | None:
         environment = self.prepared.environment

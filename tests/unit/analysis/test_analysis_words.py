@@ -266,7 +266,8 @@ def test_passes_whose_code_may_recognise_its_tests_are_cautions(tmp_path: Path) 
     made = read(write(tmp_path, plan(("a", "b"), CONDITIONS, reps=5), fate))
     marked = trial_id("demo", "a", "none", 1)
     assert (
-        f"Read the patches of 1 passed trial (none 1: {marked}): they add lines that read the stack or the loaded "
+        f"Read the patches of 1 passed trial (none 1: {marked}): their tests that must fail confirm "
+        "nothing, or they add lines that read the stack or the loaded "
         "modules, look for the test runner or end the process, as code does that recognises its tests. They count "
         "as passed. “How did trials end?” lists the lines."
     ) in made.cautions

@@ -29,6 +29,7 @@ EXPECTED: dict[EndEvent, tuple[LossClass | None, bool, tuple[Cause, ...]]] = {
     EndEvent.MACHINE_MEMORY: (LossClass.OVERUSE, True, CAUSES),
     EndEvent.OVER_LIMIT: (LossClass.OVERUSE, True, CAUSES),
     EndEvent.TESTS_DIED: (LossClass.SCORING, True, CAUSES),
+    EndEvent.TESTS_CHANGED: (LossClass.SCORING, True, CAUSES),
     EndEvent.HOST_FULL: (LossClass.HOST_FULL, True, CAUSES),
     EndEvent.OUTAGE: (LossClass.PROVIDER, False, ("itself",)),
     EndEvent.REFUSED_BY_PROVIDER: (LossClass.PROVIDER, False, ("itself", "timeout")),

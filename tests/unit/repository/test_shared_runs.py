@@ -9,7 +9,7 @@ import pytest
 from trialfleet_ledger.records.task_order import MustFailTest
 from trialfleet_repository.languages.must_fail import FailingFile
 from trialfleet_repository.results.junit import CaseOutcome, JunitCase
-from trialfleet_repository.shared_runs import SharedRun, contradicts_pass, judge_shared
+from trialfleet_repository.shared_runs import SharedRun, contradicts_pass, describe_silent, judge_shared
 from trialfleet_repository.testrun import TestRun
 from trialfleet_sandbox.protocol import Exit
 from trialfleet_tasks.validate.must_fail import judge_control
@@ -48,6 +48,35 @@ def test_a_pass_is_contradicted(
     code: int, cases: dict[str, CaseOutcome], wanted: CaseOutcome, contradicts: bool
 ) -> None:
     assert contradicts_pass(run(code, cases, wanted), TEST, WANTED) is contradicts
+
+
+SILENT_ROWS: list[tuple[str, dict[str, CaseOutcome], str | None]] = [
+    ("as it must be", {"test_a_z1_1": "failed", "test_a_z1_2": "failed"}, None),
+    ("one passes, which contradicts", {"test_a_z1_1": "failed", "test_a_z1_2": "passed"}, None),
+    ("one of its parameters fails", {"test_a_z1_1[x]": "failed", "test_a_z1_1[y]": "skipped",
+                                     "test_a_z1_2": "failed"}, None),
+    ("all are skipped", {"test_a_z1_1": "skipped", "test_a_z1_2": "skipped"}, "test_a_z1_1 and 1 more:skipped"),
+    ("one is skipped", {"test_a_z1_1": "failed", "test_a_z1_2": "skipped"}, "test_a_z1_2:skipped"),
+    ("an error at set-up", {"test_a_z1_1": "error", "test_a_z1_2": "failed"}, "test_a_z1_1:error"),
+    ("one is not named", {"test_a_z1_2": "failed"}, "test_a_z1_1:missing"),
+    ("none is named", {}, "test_a_z1_1 and 1 more:missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cases", "words"), [row[1:] for row in SILENT_ROWS], ids=[r[0] for r in SILENT_ROWS])
+def test_what_says_nothing_of_a_pass_is_named(cases: dict[str, CaseOutcome], words: str | None) -> None:
+    """Each row either contradicts or confirms the pass, or there is a caution."""
+    caution = describe_silent(run(1, cases), TEST)
+    if words is None:
+        assert caution is None
+    else:
+        name, _, outcome = words.partition(":")
+        assert caution == f"{PATH}::{name} must fail, but reported: {outcome}; so nothing confirms the pass"
+
+
+def test_a_run_that_is_ended_says_nothing() -> None:
+    late = TestRun(Exit(-9, "timeout", 1.0, 1.0), "", None)
+    assert "missing (timeout)" in (describe_silent(late, TEST) or "")
 
 
 def test_a_file_that_is_not_loaded_contradicts_nothing() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,9 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_repository.languages import PYTHON
 from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.declared_requirements import find_test_requirements
-from trialfleet_tasks.mining.python_lock import without_wheels
+from trialfleet_tasks.mining.python_lock import WantedLock, without_wheels
 from trialfleet_tasks.mining.python_project import read_project
+from trialfleet_tasks.mining.python_workspace import project_of_tests
 
 
 def tree(files: Mapping[str, str]) -> Tree:
@@ -166,3 +169,56 @@ def test_files_that_include_each_other_end() -> None:
 def test_a_package_that_no_index_has_is_left_out() -> None:
     said = "Because pytorch-base was not found in the package\n   registry and you require pytorch-base, we can"
     assert without_wheels(OperatorError(said)) == {"pytorch-base"}
+
+
+# What a line of requirements could be besides a requirement, wherever a repository may write one.
+ODD = st.lists(
+    st.sampled_from(
+        [
+            *("\n", "\r", "\x0b", "\u2028", "\\", "===", "==1", "; os_name == 'x", "'", " "),
+            *("${UV_INDEX_OURS_PASSWORD}", " @ https://h/", " --hash=sha256:0", " --extra-index-url https://h"),
+            "-r /etc/passwd",
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+WRITTEN = {
+    "uv.lock": "[[package]]\nname = {0}\nversion = {1}\n",
+    "poetry.lock": "[[package]]\nname = {0}\nversion = {1}\n",
+    "pdm.lock": "[[package]]\nname = {0}\nversion = {1}\n",
+    "pylock.toml": "[[packages]]\nname = {0}\nversion = {1}\n",
+    "pyproject.toml": "[project]\nname = {0}\ndependencies = [{0}, {1}]\n[dependency-groups]\ntest = [{0}]\n"
+    "[tool.poetry.dependencies]\nx = {1}\n[tool.hatch.envs.test]\ndependencies = [{0}]\n",
+    "Pipfile": "[packages]\nx = {0}\ny = {{version = {1}, extras = [{0}]}}\n",
+    "setup.py": "setup(name={0}, install_requires=[{0}, {1}], extras_require={{'test': [{1}]}})\n",
+    "pixi.toml": "[dependencies]\nx = {1}\n[pypi-dependencies]\ny = {0}\n",
+    "environment.yml": "dependencies: [{0}, {{pip: [{1}]}}]\n",
+}
+
+
+@given(st.sampled_from(list(WRITTEN)), ODD, ODD, st.booleans())
+def test_nothing_but_requirements_and_pins_reaches_uv(place: str, first: str, second: str, named: bool) -> None:
+    """`WantedLock` has all that uv reads, and refuses another line."""
+    name, version = (f"x{first}" if not named else "x"), f"1{second}"
+    text = WRITTEN[place].format(json.dumps(name), json.dumps(version))
+    project, _ = project_of_tests({place: TreeEntry(text.encode())}, ("test_a.py",))
+    requirements = project.requirements(development=True, more=project.for_tests)
+    wanted = WantedLock(requirements, project.pins_without(()), "3.11", date(2024, 1, 1))
+    for line in (*wanted.text.decode().splitlines(), *wanted.pins):
+        assert not set(line) & set("$@:/\\\n\r"), line
+
+
+@pytest.mark.parametrize(
+    "line", ["x==1\n-r y", "x @ https://h/x.whl", "x===1\\", "x===${A}", "-r y", "x==1\r-r y"]
+)
+def test_control_other_lines_are_no_wish(line: str) -> None:
+    for lines in (((line,), ()), ((), (line,))):
+        with pytest.raises(ValueError, match="uv may be given"):
+            WantedLock(*lines, "3.11", date(2024, 1, 1))
+
+
+def test_the_locks_other_entries_are_named() -> None:
+    lock = '[[package]]\nname = "a"\nversion = "1"\n[[package]]\nname = "b"\nversion = "1\\n-r x"\n'
+    project = read_project(tree({"poetry.lock": lock}))
+    assert (project.pins, project.odd_pins) == (("a==1",), ("poetry.lock: b 1\n-r x",))

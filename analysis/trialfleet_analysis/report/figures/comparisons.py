@@ -30,6 +30,7 @@ from trialfleet_designs.document.figures import (
     times,
     unsigned_points,
 )
+from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_statistics.estimates import Interval, Test
 
@@ -195,12 +196,16 @@ def find_extreme_tasks(report: Report) -> Forest | None:
                 (bare_points(one.difference), f"{one.passes_treatment}/{one.valid_treatment} {screen.treatment}"),
                 ("", f"{one.passes_control}/{one.valid_control} {screen.control}"),
             ),
-            f"{one.task}: {_counts(one)} trials passed, {bare_points(one.difference)} points",
+            f"{one.task}: passed {_counts(one)}, {bare_points(one.difference)} points",
             dots=tuple(_dots(cells[one.task, name]) for name in sides),
         )
         for one in shown
     )
-    some = "" if len(shown) == len(ranked) else f" {len(shown)} of {len(ranked)} tasks: the ends of the order."
+    some = (
+        ""
+        if len(shown) == len(ranked)
+        else f" The ends of the order: {len(shown)} of {plural(len(ranked), 'task')}."
+    )
     return Forest(
         anchor="helped",
         title="Where it helped, and where it hurt",

@@ -230,7 +230,7 @@ def _cautioned(report: Report) -> ReportTable:
         text("Trial", lambda one: one.trial),
         text("Task", lambda one: one.task),
         text("Condition", lambda one: one.condition),
-        text("Added lines", lambda one: ", ".join(one.cautions)),
+        text("Cautions", lambda one: ", ".join(one.cautions)),
         lead="They count as passed. Honest code has such lines, too: read the patch.",
     )
 
