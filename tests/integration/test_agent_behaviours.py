@@ -5,8 +5,18 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.support.agent_behaviours import draw_behaviour, healthy_provider, loss_of
+import pytest
+
+from tests.support.agent_behaviours import (
+    CLAIMS,
+    Behaviour,
+    claiming_call,
+    draw_behaviour,
+    healthy_provider,
+    loss_of,
+)
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
+from trialfleet_sandbox.protocol import Exit
 
 BEHAVIOURS = 100  # `python -m tests.bench behaviours` plays 10,000
 
@@ -30,3 +40,25 @@ def test_a_provider_that_refuses_everybody_is_a_loss_with_any_behaviour(tmp_path
                 assert (loss.loss, loss.halt) == (LossClass.PROVIDER, HaltScope.CAMPAIGN)
                 seen += 1
     assert seen > 5
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before any answer", "after the first answer"])
+@pytest.mark.parametrize("claim", CLAIMS, ids=range(len(CLAIMS)))
+def test_a_claim_of_undeclared_context_counts_before_the_first_answer_only(
+    tmp_path: Path, claim: str, *, first: bool
+) -> None:
+    """Before it, only the agent's program can have sent it. The control is the same claim in its first request."""
+    calls = (claiming_call(claim),) if first else (claiming_call(""), claiming_call(claim))
+    behaviour = Behaviour("command", calls, b"", b"", Exit(0, "itself", 1.0, 1.0))
+    with healthy_provider() as provider:
+        loss = loss_of(behaviour, provider, tmp_path)
+    assert (loss is not None and loss.loss is LossClass.CONTAMINATED) is first
+
+
+def test_another_contexts_text_is_a_loss_at_any_time(tmp_path: Path) -> None:
+    line = "Vouchers are looked up by their number, and one that was used never again."
+    calls = (claiming_call(""), claiming_call(line))
+    with healthy_provider() as provider:
+        loss = loss_of(Behaviour("command", calls, b"", b"", Exit(0, "itself", 1.0, 1.0)), provider, tmp_path)
+    assert loss is not None
+    assert loss.loss is LossClass.CONTAMINATED

@@ -76,12 +76,15 @@ def test_a_childs_claude_md_counts_once_its_folder_is_read(rig: Rig) -> None:
     ran = rig.run(Say("", (rig.read(),)), DONE).report
     assert (ran.reached, ran.undeclared) == ({"files": True}, ())
     rig.canaries = Canaries()
-    assert rig.run(Say("", (rig.read(),)), DONE).report.undeclared == (child,)
+    undeclared = rig.run(Say("", (rig.read(),)), DONE).report
+    assert (undeclared.undeclared, undeclared.own_files) == ((), (child,)), "the agent may have made it"
 
 
-def test_a_claude_md_that_the_agent_writes_itself_is_no_contamination(rig: Rig) -> None:
+@pytest.mark.parametrize("script", ["echo mine > src/CLAUDE.md", 'name=CLAUDE; echo mine > "src/$name.md"'])
+def test_a_claude_md_that_the_agents_run_makes_is_no_contamination(rig: Rig, script: str) -> None:
+    """Also if no answer of the model names the file: a script of the project may write it."""
     own = rig.seen("src/CLAUDE.md")
-    ran = rig.run(Say("", (rig.bash("echo mine > src/CLAUDE.md"),)), Say("", (rig.read(),)), DONE)
+    ran = rig.run(Say("", (rig.bash(script),)), Say("", (rig.read(),)), DONE)
     assert f"Contents of {own}" in rig.provider.main[2].strings
     assert (ran.report.undeclared, ran.report.own_files) == ((), (own,))
 

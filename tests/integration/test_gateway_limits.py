@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ import pytest
 
 from tests.support.model_hosts import HOSTS, ModelHost, ask_model, gateway_to, request_for
 from tests.support.model_requests import GEMINI, MESSAGES
-from tests.support.scripted_messages import Fail, Hang, Say
+from tests.support.scripted_messages import Fail, Hang, Say, Usage
 from tests.support.waiting import wait_until
-from trialfleet_runner.gateway import Gateway, TrialBudget
+from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_runner.gateway import Gateway, TrialBudget, planned_model
+from trialfleet_runner.gateway.answers import ModelAnswer
 from trialfleet_runner.gateway.budget import MOST_IN_FLIGHT
+from trialfleet_runner.gateway.tally import RequestTally, Throttle
 
 PLANNED = {"anthropic": "claude-sonnet-4-6", "chat": "gpt-5.2", "responses": "gpt-5.2", "gemini": "gemini-2.5-pro"}
 WORDS = "word " * 1000
@@ -36,7 +40,8 @@ def asking(host: ModelHost, model: str) -> tuple[str, bytes]:
 def test_a_model_that_the_plan_lacks_is_answered_404(tmp_path: Path, name: str) -> None:
     planned, host = PLANNED[name], HOSTS[name]
     options: dict[str, Any] = {"model": planned, "side_models": ("small-*",)}
-    foreign = ("large-1", f"{planned}-pro", *(() if host.path == GEMINI else (f"{planned}:online",)))
+    routes = (f"{planned}:online", "small-1:online", f"x/y/{planned}", f"openrouter/{planned}", "x/small-1")
+    foreign = ("large-1", f"{planned}-pro", f"{planned}-20990101", *(() if host.path == GEMINI else routes))
     with gateway_to(tmp_path, host, **options) as (gateway, server):
         for model in foreign:
             assert ask_model(gateway, *asking(host, model))[0] == 404
@@ -48,6 +53,46 @@ def test_a_model_that_the_plan_lacks_is_answered_404(tmp_path: Path, name: str) 
     assert (refused.received, refused.halt, refused.throttled_s) == (0, None, 0)
     assert refused.foreign_models == tuple(sorted(foreign))
     assert (report.received, report.turns, report.side_requests) == (2, 1, 1)
+
+
+COUNTS = {"anthropic": "/v1/messages/count_tokens", "gemini": GEMINI.replace("generateContent", "countTokens")}
+
+
+def send_request(gateway: Gateway, method: str, path: str, body: dict[str, Any] | None = None) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
+    data = None if body is None else json.dumps(body)
+    connection.request(method, path, data, {"x-api-key": gateway.token})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_requests_that_no_model_answers_are_counted_and_name_planned_models(tmp_path: Path, name: str) -> None:
+    host, path, planned = HOSTS[name], COUNTS[name], PLANNED[name]
+    _, body = request_for(host, streamed=False)
+    options: dict[str, Any] = {"model": planned, "side_models": ("small-*",), "budget": TrialBudget(max_turns=1)}
+    with gateway_to(tmp_path, host, **options) as (gateway, server):
+        foreign = [
+            send_request(gateway, "GET", "/v1/models/large-1"),
+            send_request(gateway, "POST", path, {**body, "model": "large-1"}),
+            send_request(gateway, "POST", path.replace(planned, "large-1"), {**body, "model": "large-2"}),
+        ]
+        assert (foreign, server.requests) == ([404, 404, 404], [])
+        known = [send_request(gateway, "GET", f"/v1/models/{one}") for one in (planned, "small-1")]
+        listed = [send_request(gateway, "GET", "/v1/models") for _ in range(20)]
+        counted = [send_request(gateway, "POST", path, {**body, "model": planned}) for _ in range(22)]
+        assert set(known + listed + counted) == {200}
+        assert [
+            send_request(gateway, "GET", "/v1/models"),
+            send_request(gateway, "POST", path, {**body, "model": planned}),
+        ] == [
+            400,
+            400,
+        ]
+        assert ask_model(gateway, *asking(host, planned))[0] == 400
+    report = gateway.report()
+    assert (report.requests, report.turns, report.stop) == (0, 0, Stop.MAX_TURNS)
 
 
 def with_text(host: ModelHost, text: str, *, image: str = "") -> bytes:
@@ -104,18 +149,48 @@ def test_four_requests_are_in_flight_and_others_wait(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_a_made_up_name_of_the_planned_model_stops_no_clock(tmp_path: Path, name: str) -> None:
-    """Gateways answer 429 where no deployment has the name, whoever asks."""
+    """Gateways answer 429 where no deployment has the name, whoever asks. The control is the plan's own name."""
     planned, host = PLANNED[name], HOSTS[name]
-    for asked, answered, stops in ((f"{planned}-20991231", False, False), (f"{planned}-20991231", True, True)):
-        folder = tmp_path / f"{answered}"
+    for asked, status in ((f"{planned}-20991231", 404), (planned, 429)):
+        folder = tmp_path / asked
         folder.mkdir()
         with gateway_to(folder, host, model=planned, side_models=()) as (gateway, server):
-            server.play(*([Say()] if answered else []), Fail(429, "rate_limit_error"))
-            for _ in range(1 + answered):
-                ask_model(gateway, *asking(host, asked))
+            server.play(Fail(429, "rate_limit_error"))
+            assert ask_model(gateway, *asking(host, asked))[0] == status
             time.sleep(0.1)
-            assert (gateway.throttled_s() > 0.05) is stops
-            assert (gateway.report().provider_error is not None) is stops
+            assert (gateway.throttled_s() > 0.05) is (status == 429)
+            assert (gateway.report().provider_error is not None) is (status == 429)
+
+
+@pytest.mark.parametrize(
+    ("planned", "spelled"),
+    [
+        ("anthropic/claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("openrouter/anthropic/claude-sonnet-4-6", "anthropic/claude-sonnet-4-6"),
+        ("claude-sonnet-4-6[1m]", "claude-sonnet-4-6"),
+        ("claude-sonnet-4-6-20260101", "claude-sonnet-4-6-20260101"),
+    ],
+)
+def test_an_agent_may_strip_the_plans_own_prefix(tmp_path: Path, planned: str, spelled: str) -> None:
+    host = HOSTS["anthropic"]
+    with gateway_to(tmp_path, host, model=planned, side_models=("claude-haiku-*",)) as (gateway, _):
+        assert ask_model(gateway, *asking(host, spelled))[0] == 200
+        side = f"{planned.rpartition('/')[0]}/claude-haiku-4-5-20251001".lstrip("/")
+        assert ask_model(gateway, *asking(host, side))[0] == 200
+        report = gateway.report()
+    assert (report.turns, report.side_requests, report.foreign_models) == (1, 1, ())
+
+
+def test_a_date_that_the_provider_names_is_the_planned_model() -> None:
+    """Answered once under the plan's name, it may be asked as the answer spells it, and not as another date."""
+    tally = RequestTally(Throttle(60.0), "claude-sonnet-4-6", side_models=frozenset())
+    answer = ModelAnswer({"model": "claude-sonnet-4-6-20260101"}, complete=True)
+    assert not tally.is_declared("claude-sonnet-4-6-20260101")
+    tally.succeeded(1.0, chain="c", started=0.0, main=True, answer=answer)
+    assert tally.is_main("claude-sonnet-4-6-20260101")
+    assert not tally.is_declared("claude-sonnet-4-6-20990101")
+    tally.succeeded(1.0, chain="c", started=0.0, main=True, answer=replace(answer, body={"model": "gpt-5.2"}))
+    assert not tally.is_declared("gpt-5.2"), "a fallback is another model"
 
 
 def test_requests_that_the_agent_left_take_no_place_and_stop_no_clock(tmp_path: Path) -> None:
@@ -151,6 +226,42 @@ def test_a_limit_a_minute_that_the_request_exceeds_stops_no_clock(tmp_path: Path
             time.sleep(0.1)
             assert (gateway.throttled_s() > 0.05) is stops
             assert (gateway.report().provider_error is not None) is stops
+
+
+@pytest.mark.parametrize("quota", ["GenerateContentInputTokensPerModelPerMinute-FreeTier", "InputTokensPerMinute"])
+def test_so_does_a_quota_a_minute_that_google_states(tmp_path: Path, quota: str) -> None:
+    for stated, stops in (("900", False), ("90000", True)):
+        folder = tmp_path / stated
+        folder.mkdir()
+        violations = {"violations": [{"quotaId": quota, "quotaValue": stated}]}
+        with gateway_to(folder, HOSTS["gemini"], model="gemini-2.5-pro") as (gateway, server):
+            server.play(Fail(429, "RESOURCE_EXHAUSTED", details=(violations,)))
+            ask_model(gateway, GEMINI, with_text(HOSTS["gemini"], WORDS))
+            time.sleep(0.1)
+            assert (gateway.throttled_s() > 0.05) is stops
+
+
+@pytest.mark.parametrize("everybody", [False, True])
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_request_that_nobody_answers_is_no_outage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, everybody: bool
+) -> None:
+    """Too large for the account, or one that breaks the provider. A request of ours, of a size that was answered
+    before, tells it from an outage, which is the control."""
+    monkeypatch.setattr(planned_model, "SHORTEST_OUTAGE_S", 0.0)
+    host = HOSTS[name]
+    path, body = request_for(host, streamed=False)
+    model = "claude-sonnet-4-6" if host.path == MESSAGES else str(body.get("model", "gemini-2.5-pro"))
+    limit = Fail(429, "ThrottlingException" if name == "bedrock" else "rate_limit_error")
+    with gateway_to(tmp_path, host, model=model) as (gateway, server):
+        gateway._probe = replace(gateway._probe, delays_s=(0.0, 0.0))  # pyright: ignore[reportPrivateUsage]
+        server.play(Say(usage=Usage(input=40, output=3)), *[limit] * 5, then=limit if everybody else Say())
+        statuses = [ask_model(gateway, path, json.dumps(body).encode())[0] for _ in range(4)]
+        gateway.close()
+        gateway.ask_again(threading.Event())
+        assert (statuses, len(server.requests)) == ([200, 429, 429, 429], 7)
+        assert server.requests[-1].strings.count("word ") == 40
+    assert gateway.report().provider_gave_up is everybody
 
 
 # --- the connection ------------------------------------------------------------------------------------------

@@ -71,3 +71,30 @@ def test_counting_tokens_takes_the_same_fields(tmp_path: Path, name: str) -> Non
         assert ask_model(gateway, path, json.dumps({**FULL[host.path], **by_address}).encode())[0] == 400
         assert server.requests == []
         assert ask_model(gateway, path, json.dumps(FULL[host.path]).encode())[0] == 200
+
+
+PROXY = {"guardrails": {"pii": False}, "fallbacks": [{"model": "x"}], "tags": ["t"], "user_id": ["u"]}
+
+
+@pytest.mark.parametrize("name", ["anthropic", "chat", "responses"])
+def test_what_only_a_proxy_would_read_is_not_sent(tmp_path: Path, name: str) -> None:
+    """The control: a campaign permits the field, and what a model's API needs arrives."""
+    host = HOSTS[name]
+    path, body = request_for(host, streamed=False)
+    known = {"user_id": "u"} if name == "anthropic" else {}
+    said = {"role": "assistant", "content": "c"}
+    specific = {"thought_signatures": ["s"]}
+    if name == "chat":
+        fields = {**specific, "web_search_results": [{"type": "image", "source": {"type": "url"}}]}
+        body = {**body, "messages": [*body["messages"], {**said, "provider_specific_fields": fields}]}
+    data = json.dumps({**body, "metadata": {**PROXY, **known}}).encode()
+    for permitted in ((), ("metadata",)):
+        folder = tmp_path / f"{len(permitted)}"
+        folder.mkdir()
+        with gateway_to(folder, host, fields=permitted) as (gateway, server):
+            assert ask_model(gateway, path, data)[0] == 200
+        (arrived,) = server.requests
+        assert arrived.body.get("metadata", {}) == ({**PROXY, **known} if permitted else known)
+        if name == "chat":
+            assert arrived.body["messages"][-1] == {**said, "provider_specific_fields": specific}
+            assert arrived.body["messages"][:-1] == body["messages"][:-1]

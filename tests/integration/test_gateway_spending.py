@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from tests.support.model_hosts import HOSTS, ModelHost, ask_model, gateway_to, request_for
 from tests.support.model_requests import GEMINI, MESSAGES
-from tests.support.scripted_messages import Fail, Hang, Say, Usage
+from tests.support.scripted_messages import Fail, FailInside, Hang, Say, Usage
+from tests.support.waiting import wait_until
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Gateway, TrialBudget
+from trialfleet_runner.gateway.budget import TOKENS_PER_S
 from trialfleet_runner.gateway.request_size import IMAGE_TOKENS
 
 UNCOUNTED = Usage(input=0, output=0)
@@ -47,6 +50,45 @@ def test_an_answer_that_is_left_after_its_first_words_is_a_turn_and_is_paid(tmp_
     assert report.output_tokens + report.estimated_output_tokens >= 3
     assert report.cost_usd is not None
     assert report.cost_usd > 0
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_is_left_without_a_word_is_paid_by_its_time(tmp_path: Path, name: str, streamed: bool) -> None:
+    """A model may think unseen. A stream that has begun is a turn; a silent provider may have done nothing."""
+    host = HOSTS[name]
+    path, body = request_for(host, streamed=streamed)
+    with gateway_to(tmp_path, host) as (gateway, server):
+        server.play(Hang(after_start=streamed))
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
+        connection.request("POST", path, json.dumps(body), {"x-api-key": gateway.token})
+        if streamed:
+            connection.getresponse()
+        else:
+            wait_until(lambda: len(server.requests) == 1)
+        time.sleep(0.5)
+        connection.close()
+        gateway.close()
+        report = gateway.report()
+    assert (report.turns, report.answered, report.side_requests) == (streamed, streamed, 0)
+    assert (report.interrupted, report.estimated_answers, report.error_count) == (1, 1, 0)
+    assert 0.5 * TOKENS_PER_S <= report.output_tokens + report.estimated_output_tokens <= 32000
+    assert report.input_tokens + report.estimated_input_tokens >= 10
+    assert report.cost_usd is not None
+    assert report.cost_usd > 0
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_the_provider_fails_without_a_word_costs_nothing(tmp_path: Path, name: str, streamed: bool) -> None:
+    """The control: nobody has left."""
+    host = HOSTS[name]
+    path, body = request_for(host, streamed=streamed)
+    with gateway_to(tmp_path, host) as (gateway, server):
+        server.play(FailInside(Fail(503, "UNAVAILABLE")))
+        ask_model(gateway, path, json.dumps(body).encode())
+        report = gateway.report()
+    assert (report.turns, report.answered, report.estimated_output_tokens, report.error_count) == (0, 0, 0, 1)
 
 
 @pytest.mark.parametrize("streamed", [True, False])

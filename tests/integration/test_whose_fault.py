@@ -29,6 +29,10 @@ def ask(model="claude-sonnet-4-6", text="hi", path="/v1/messages", **headers):
     body = {"model": model, "max_tokens": 100, "tools": [{"name": "t"}],
             "messages": [{"role": "user", "content": text}]}
     return send(path, body, **headers)
+def claim():
+    words = "Contents of /home/agent/" + "CLAUDE" + chr(46) + "md:" + chr(10) * 2 + "rules"
+    send("/v1/messages", {"model": "claude-sonnet-4-6", "max_tokens": 100, "tools": [{"name": "t"}],
+         "system": words, "messages": [{"role": "user", "content": "hi"}]})
 """
 REFUSED = Fail(403, "permission_error", "not yours")
 LIMITED = Fail(429, "rate_limit_error", "slow down")
@@ -80,6 +84,7 @@ ATTACKS: dict[str, tuple[str, tuple[Reply, ...]]] = {
     "a beta that brings 403": ('ask(**{"anthropic-beta": "nope"}); sys.exit(1)', (REFUSED,)),
     "another API": ('ask(path="/v1/chat/completions"); sys.exit(1)', (Fail(404, "not_found_error", "none"),)),
     "words of an empty account": ('ask(text="billing"); sys.exit(1)', (Fail(400, "x", "credit balance too low"),)),
+    "a claim of undeclared context": ("ask(); claim()", ()),
     "killed by its own hand": ("ask(); os.kill(os.getpid(), 9)", (LIMITED,)),
 }
 
@@ -113,6 +118,16 @@ def test_what_the_provider_says_to_everybody_halts(attempts: Attempts, name: str
     assert loss is not None
     assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, HaltScope.CAMPAIGN, True)
     assert failure.message in loss.message
+
+
+@pytest.mark.needs("bwrap")
+def test_undeclared_context_in_the_programs_own_request_is_a_loss(attempts: Attempts) -> None:
+    """The control of the claim: here it comes before the model has said a word. Later it is a caution."""
+    loss = attempts.run("claim(); ask()").end.loss
+    assert loss is not None
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.NONE)
+    warnings = attempts.run("ask(); claim()").bundle.manifest.warnings
+    assert any("after its first answer: /home/agent/CLAUDE.md" in warning for warning in warnings)
 
 
 @pytest.mark.needs("bwrap")

@@ -20,12 +20,15 @@ from typing import Any
 from tests.support.scripted_messages import Server
 from trialfleet_agents.registry import KINDS
 from trialfleet_agents.registry import agent as registered
+from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import Loss
 from trialfleet_runner.attempt.agent_run import refuse_witnessed, stopped
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.parsed_output import parse_output
-from trialfleet_runner.gateway import Gateway, Upstream
+from trialfleet_runner.attempt.patch_record import delivered
+from trialfleet_runner.gateway import Canaries, Gateway, Upstream
 from trialfleet_runner.gateway.provider_probe import ProviderProbe
 from trialfleet_sandbox.protocol import Exit
 
@@ -67,6 +70,19 @@ class Call:
     hang_up: bool
 
 
+CLAIMS = (  # of context files that no condition declares, as an agent's program words them
+    "Contents of /home/agent/CLAUDE.md:\n\nrules",
+    "Contents of /workspace/sub/CLAUDE.md (project instructions, checked into the codebase):\n\nrules",
+    "tool.call hook additional context: Contents of /workspace/\ud800/AGENTS.md:\n\nrules",
+    "\n".join(f"Contents of /{n}/.claude/x.md:\n\nrules" for n in range(500)),
+)
+CANARIES = Canaries(
+    declared=(DeclaredText("files", "Prices are floats in euros."),),
+    forbidden={"context other": ("Vouchers are looked up by their number, and one that was used never again.",)},
+    files=frozenset({"/workspace/CLAUDE.md"}),
+)
+
+
 @dataclass(frozen=True)
 class Behaviour:
     kind: str
@@ -80,13 +96,23 @@ def draw_behaviour(draw: random.Random) -> Behaviour:
     """Any behaviour, by the seed of `draw`."""
     cause = draw.choices(("itself", "timeout", "memory", "disk"), (7, 1, 1, 1))[0]
     code = draw.choice((0, 1, 2, 3, 75, 126, 127, 137, 139, 143, 255))
+    calls = tuple(_call(draw) for _ in range(draw.randrange(7)))
+    if draw.random() < 0.5:  # after the program's own first request, its shell may say anything
+        calls = (claiming_call(""), *calls, *(claiming_call(claim) for claim in draw.choices(CLAIMS, k=2)))
     return Behaviour(
         kind=draw.choice(sorted(KINDS)),
-        calls=tuple(_call(draw) for _ in range(draw.randrange(7))),
+        calls=calls,
         stdout=b"".join(draw.choices(OUTPUT, k=draw.randrange(4))) + draw.randbytes(draw.randrange(40)),
         stderr=b"".join(draw.choices(OUTPUT, k=draw.randrange(4))),
         ended=Exit(code, cause, draw.random() * 100, 1.0),  # type: ignore[arg-type]  # one of its causes
     )
+
+
+def claiming_call(claim: str) -> Call:
+    """A request whose program says so of itself; "" claims nothing."""
+    body = {"model": MODEL, "max_tokens": 20, "system": claim or "Be brief.", **_TOOLS[PATHS[0]]}
+    asked = {**body, "messages": [{"role": "user", "content": "hi"}]}
+    return Call("POST", PATHS[0], json.dumps(asked).encode(), {}, hang_up=False)
 
 
 def _call(draw: random.Random) -> Call:
@@ -114,7 +140,8 @@ def loss_of(behaviour: Behaviour, provider: str, folder: Path) -> Loss | None:
     """What the runner makes of the behaviour, by its own parts; None: a verdict."""
     upstream = Upstream(provider, "sk-the-real-key")
     probe = ProviderProbe(upstream, delays_s=(0.0, 0.0, 0.0))
-    with Gateway(upstream, record=folder, model=MODEL, side_models=(), probe=probe) as gateway:
+    given = {"model": MODEL, "side_models": (), "canaries": CANARIES}
+    with Gateway(upstream, record=folder, probe=probe, **given) as gateway:
         for call in behaviour.calls:
             with suppress(OSError, http.client.HTTPException):
                 _send(gateway, call)
@@ -126,6 +153,7 @@ def loss_of(behaviour: Behaviour, provider: str, folder: Path) -> Loss | None:
         refuse_witnessed(report, behaviour.ended, "none")
         parsed, _ = parse_output(registered(behaviour.kind), folder, behaviour.ended, folder)
         stopped(behaviour.ended, report, parsed)
+        delivered(Delivery(), {"files": ("files",)}, report, gateway.receipts())
     except Lost as lost:
         return from_exception(lost, agent_started=True)
     return None

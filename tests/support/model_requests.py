@@ -225,8 +225,35 @@ _AS_DATA = [
     ),
 ]
 
+# What LiteLLM and OpenRouter put into the request of another API as it is.
+_THINKING = {"type": "thinking", "thinking": "t", "signature": "s"}
+_REDACTED = {"type": "redacted_thinking", "data": "d"}
+
+
+def _spoken(**fields: Any) -> Json:
+    return {"messages": [{"role": "assistant", "content": "c", **fields}]}
+
+
+_PASSED_THROUGH = [
+    *(
+        Hosted(CHAT, _spoken(thinking_blocks=[_THINKING, odd]), _spoken(thinking_blocks=[_THINKING, _REDACTED]))
+        for odd in (*_ADDRESSES, {"type": "text", "text": "x"}, {**_THINKING, "source": _URL})
+    ),
+    Hosted(
+        CHAT,
+        _spoken(reasoning_details=[{"type": "image", "source": _URL}]),
+        _spoken(reasoning_details=[{"type": "reasoning.text", "text": "t", "index": 0, "format": "f"}]),
+    ),
+    *(
+        Hosted(CHAT, _spoken(**{name: [_ADDRESSES[0]]}), _spoken(**{name: "r"}))
+        for name in ("reasoning", "reasoning_content", "reasoning_text", "reasoning_opaque")
+    ),
+    Hosted(CHAT, {"metadata": ["guardrails"]}, {"metadata": {"guardrails": ["g"]}}),
+]
+
 HOSTED: list[Hosted] = [
     *_AS_DATA,
+    *_PASSED_THROUGH,
     *(
         Hosted(MESSAGES, {"tools": [{"type": kind, "name": "t"}]}, {"tools": [{"name": "t"}]})
         for kind in _CLAUDE_TOOLS

@@ -109,5 +109,10 @@ class BedrockHandler(MessagesHandler):
         events[-1]["amazon-bedrock-invocationMetrics"] = {"inputTokenCount": 1}
         return [chunk_message(event) for event in events]
 
+    def error_piece(self, failure: Fail) -> bytes:
+        kind = failure.kind[:1].lower() + failure.kind[1:]
+        headers = {":message-type": "exception", ":exception-type": kind}
+        return event_message(headers, json.dumps({"message": failure.message}).encode())
+
     def error(self, reply: Fail) -> dict[str, Any]:
         return {"message": reply.message}

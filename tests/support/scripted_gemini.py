@@ -64,7 +64,11 @@ class GeminiHandler(ScriptedHandler):
 
     def _opening(self, text: str, request: Request, number: int) -> list[bytes]:
         self.streamed(request)
-        return self.pieces(self.message(Say(text), request, number))[:1]
+        message = self.message(Say(text), request, number)
+        if text:
+            return self.pieces(message)[:1]
+        head = json.dumps({key: message[key] for key in ("modelVersion", "responseId")}).encode()
+        return [b"data: " + head + b"\r\n\r\n"]
 
     def error(self, reply: Fail) -> dict[str, Any]:
         error = {"code": reply.status, "message": reply.message, "status": reply.kind}

@@ -61,6 +61,13 @@ class Fail:
 
 
 @dataclass(frozen=True)
+class FailInside:
+    """The error inside a stream that has begun, or with 200 in the place of a whole answer."""
+
+    failure: Fail
+
+
+@dataclass(frozen=True)
 class Break:
     """The connection is cut in the middle of a streamed answer, after some text."""
 
@@ -69,12 +76,14 @@ class Break:
 
 @dataclass(frozen=True)
 class Hang:
-    """No byte of an answer until the server is closed, or an answer that stops after its first words."""
+    """No byte of an answer until the server is closed, or an answer that stops after its first words, or after the
+    first event of its stream, which says none."""
 
     after_words: bool = False
+    after_start: bool = False
 
 
-Reply = Say | Fail | Break | Hang
+Reply = Say | Fail | FailInside | Break | Hang
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,10 @@ class ScriptedHandler(BaseHTTPRequestHandler):
     def error(self, reply: Fail) -> dict[str, Any]:
         raise NotImplementedError
 
+    def error_piece(self, failure: Fail) -> bytes:
+        """The event by which a stream ends with an error."""
+        return b"data: " + json.dumps(self.error(failure)).encode() + b"\n\n"
+
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -212,9 +225,15 @@ class ScriptedHandler(BaseHTTPRequestHandler):
                     self._json(200, message)
             case Fail():
                 self.refuse(reply)
+            case FailInside(failure) if self.streamed(request):
+                self._stream([*self._opening("", request, number)[:1], self.error_piece(failure)])
+            case FailInside(failure):
+                self._json(200, self.error(failure))
             case Break():
                 self._stream(self._opening(reply.text, request, number), finish=False)
             case Hang():
+                if reply.after_start:
+                    self._stream(self._opening("", request, number)[:1], finish=False, wait=True)
                 if reply.after_words:
                     self._stream(self._opening("Let me think", request, number), finish=False, wait=True)
                 self.scripted.released.wait(120)

@@ -69,6 +69,12 @@ class OpenAIHandler(ScriptedHandler):
         ending = [] if "output" in message else [b"data: [DONE]\n\n"]
         return [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events] + ending
 
+    def error_piece(self, failure: Fail) -> bytes:
+        if not self.path.endswith("/responses"):
+            return super().error_piece(failure)
+        error = {"code": failure.kind, "message": failure.message}
+        return b"data: " + json.dumps({"type": "response.failed", "response": {"error": error}}).encode() + b"\n\n"
+
     def error(self, reply: Fail) -> dict[str, Any]:
         return {"error": {"message": reply.message, "type": reply.kind, "param": None, "code": reply.kind}}
 

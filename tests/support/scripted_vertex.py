@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from tests.support.scripted_gemini import GeminiHandler
@@ -66,12 +67,20 @@ class VertexHandler(ScriptedHandler):
         return MessagesHandler.message(self, reply, asked, number)  # type: ignore[arg-type]
 
     def _opening(self, text: str, request: Request, number: int) -> list[bytes]:
-        words = super()._opening(text, request, number)
-        return words[:1] if "/google/" in request.path else words  # Gemini's second event ends the answer
+        if "/google/" in request.path:
+            return GeminiHandler._opening(self, text, request, number)  # type: ignore[arg-type]
+        return super()._opening(text, request, number)
 
     def pieces(self, message: dict[str, Any]) -> list[bytes]:
         spoken = GeminiHandler if "candidates" in message else MessagesHandler
         return spoken.pieces(self, message)  # type: ignore[arg-type]
+
+    def error_piece(self, failure: Fail) -> bytes:
+        """Claude's streams end with Claude's error, although other errors are Google's."""
+        if "/google/" in self.path:
+            return super().error_piece(failure)
+        said = replace(failure, kind="invalid_request_error")
+        return b"data: " + json.dumps(MessagesHandler.error(self, said)).encode() + b"\n\n"  # type: ignore[arg-type]
 
     def error(self, reply: Fail) -> dict[str, Any]:
         return GeminiHandler.error(self, reply)  # type: ignore[arg-type]

@@ -153,7 +153,7 @@ def run_agent(
     if before is not None:
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
-    cautions = tuple(one for one in (caution, _foreign_models(report)) if one is not None)
+    cautions = tuple(one for one in (caution, _foreign_models(report), _own_files(report)) if one is not None)
     states = scripts.describe_scripts(opened, parsed.steps)
     edits = edits if gateway is not None else edits.with_single_turn(parsed.turns)
     receipts = None if gateway is None else complete_receipts(gateway.receipts(), declared, states)
@@ -185,6 +185,14 @@ def _foreign_models(report: GatewayReport | None) -> str | None:
         return None
     names = ", ".join(report.foreign_models[:5])
     return f"the agent asked for {names}, but the plan has {report.main_model}: such requests are answered 404"
+
+
+def _own_files(report: GatewayReport | None) -> str | None:
+    """What is said of context files that nobody declared and that the agent's run may have made."""
+    if report is None or not report.own_files:
+        return None
+    names = ", ".join(report.own_files[:5])
+    return f"undeclared context files were sent to the model after its first answer: {names}"
 
 
 def _run_program(place: MountedScratch, job: Job) -> Exit:

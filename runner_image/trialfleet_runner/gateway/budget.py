@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,6 +18,10 @@ _TOKENS_PER_BYTE = 1 / 3  # of a request's JSON, until an answer has shown bette
 _MARGIN = 1.1
 _UNSTATED_CAP = 32_768  # output tokens of a request that states no limit, where a budget needs one
 _LEAST_TOKENS_PER_BYTE = 0.2
+_CHARS_PER_TOKEN = 4  # of generated text
+# Output speed of models that agents use, rather more than less. Artificial Analysis, November 2025: Claude Opus
+# 4.1 has 45, Claude Sonnet 4.5 has 63.
+TOKENS_PER_S = 80
 _USEFUL_OUTPUT = 256  # a request cut below this is refused instead
 _WAIT_S = 1.0
 MOST_IN_FLIGHT = 4  # requests of one attempt at a time; others wait
@@ -74,6 +80,18 @@ class Reservation:
     turn: bool
     output_cap: int | None
     usd: float
+
+    def estimate_output(self, chars: int, seconds: float) -> int:
+        """Output tokens of an answer that the provider did not count: those of its text, or as many as a model
+        makes in these seconds and the request allows, if that is more: a model may think without a word.
+
+        >>> asked = RequestCost("m", True, Opening("x", frozenset()), 300, 2000)
+        >>> held = Reservation(asked, True, None, 0.0)
+        >>> held.estimate_output(4000, 1), held.estimate_output(0, 10), held.estimate_output(0, 600)
+        (1000, 800, 2000)
+        """
+        most = self.output_cap or self.asked.output_cap or _UNSTATED_CAP
+        return max(math.ceil(chars / _CHARS_PER_TOKEN), min(most, math.ceil(seconds * TOKENS_PER_S)))
 
 
 @dataclass(frozen=True)
@@ -159,11 +177,27 @@ class BudgetLedger:
             turn = self._is_turn(asked)
             while True:
                 answer = _CLOSED if self._closed else self._judge(asked, turn, price)
-                busy = self._spent.in_flight >= MOST_IN_FLIGHT and isinstance(answer, Reservation)
+                busy = isinstance(answer, Reservation) and self._is_full()
                 if answer is not None and not busy:
                     return self._hold(answer)
                 while_busy()
                 self._changed.wait(_WAIT_S)
+
+    @contextmanager
+    def hold_place(self, while_busy: Callable[[], object] = lambda: None) -> Generator[RequestRefused | None]:
+        """For a request that no model answers: it is one of those in flight, and counts towards `max_requests`."""
+        with self._changed:
+            while (refused := _CLOSED if self._closed else self._judge_count()) is None and self._is_full():
+                while_busy()
+                self._changed.wait(_WAIT_S)
+            self._spent.in_flight += refused is None
+        try:
+            yield refused
+        finally:
+            with self._changed:
+                self._spent.in_flight -= refused is None
+                self._spent.requests += refused is None
+                self._changed.notify_all()
 
     def _price(self, model: str, tier: str | None) -> Price | None:
         price = price_of(model, self._prices)
@@ -174,11 +208,9 @@ class BudgetLedger:
 
     def _judge(self, asked: RequestCost, turn: bool, price: Price | None) -> Reservation | RequestRefused | None:
         """None: wait until a request in flight is settled and its unused part is free again."""
-        spent, limit, most = self._spent, self._budget.max_turns, self._budget.max_requests
-        if most is not None and spent.requests + spent.in_flight >= most:
-            if spent.requests < most:
-                return None
-            return RequestRefused("max_turns", f"the trial's {most} requests (4 × max_turns + 40) are spent")
+        spent, limit, refused = self._spent, self._budget.max_turns, self._judge_count()
+        if refused is not None or not self._has_requests():
+            return refused
         if limit is not None and turn and spent.turns + spent.held_turns >= limit:
             if spent.turns < limit:
                 return None
@@ -188,6 +220,20 @@ class BudgetLedger:
         if self._budget.max_cost_usd is None or price is None:
             return Reservation(asked, turn, None, 0.0)
         return self._within_cost(asked, turn, price, self._budget.max_cost_usd)
+
+    def _judge_count(self) -> RequestRefused | None:
+        most = self._budget.max_requests
+        if most is None or self._spent.requests < most:
+            return None
+        return RequestRefused("max_turns", f"the trial's {most} requests (4 × max_turns + 40) are spent")
+
+    def _has_requests(self) -> bool:
+        """Whether those in flight leave another one, if all of them count."""
+        most = self._budget.max_requests
+        return most is None or self._spent.requests + self._spent.in_flight < most
+
+    def _is_full(self) -> bool:
+        return self._spent.in_flight >= MOST_IN_FLIGHT or not self._has_requests()
 
     def _within_cost(
         self, asked: RequestCost, turn: bool, price: Price, max_usd: float

@@ -26,8 +26,8 @@ _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 class Canaries:
     """`declared`: the texts of the condition. `forbidden`: name -> lines whose appearance anywhere is
     contamination. `files`: paths, as the agent sees them, of the context files that the condition put on disk; a
-    memory file that the agent's program loads from elsewhere is contamination, unless the model named it before
-    (an agent may write a CLAUDE.md).
+    memory file that the agent's program loads from elsewhere before a model answers is contamination. Later, the
+    agent or a script of the project may have written it.
 
     Lines are compared with the decoded strings of a request, so they are given as plain text.
     """

@@ -18,11 +18,13 @@ from trialfleet_runner.gateway.answers import (
     whole_answer,
 )
 from trialfleet_runner.gateway.conversations import Opening
-from trialfleet_runner.gateway.requests.messages_fields import MESSAGES
-from trialfleet_runner.gateway.requests.openai_fields import CHAT, RESPONSES
-from trialfleet_runner.gateway.requests.shapes import Fields
+from trialfleet_runner.gateway.requests.messages_fields import MESSAGES, METADATA
+from trialfleet_runner.gateway.requests.openai_fields import CHAT, RESPONSES, SPECIFIC
+from trialfleet_runner.gateway.requests.shapes import Fields, Labels
 
 Body = dict[str, Any]
+_SPECIFIC = "provider_specific_fields"
+_SPECIFIC_PLACE = f"messages.{_SPECIFIC}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,15 @@ def texts(parts: list[Body]) -> Iterator[str]:
     return (part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
+def _keep_known(body: Body, name: str, labels: Labels) -> Body:
+    """With the labels' known fields alone in the field `name`."""
+    given = mapping(body.get(name))
+    kept = labels.keep_known(given)
+    if kept == given:
+        return body
+    return {**body, name: kept} if kept else {key: value for key, value in body.items() if key != name}
+
+
 class Dialect:
     """What the APIs have in common, as OpenAI's have it."""
 
@@ -61,6 +72,7 @@ class Dialect:
     assembler: type[Assembler]
     caps: tuple[str, ...] = ()  # fields that limit the output; the first is the one to set
     parts = ""  # the field of an answer that lists its parts
+    metadata = Labels()  # what is sent of a request's `metadata`
 
     def whole(self, body: Body) -> ModelAnswer:
         """A 2xx answer that was not streamed; without its parts it is none (an error page, JSON that was cut)."""
@@ -106,6 +118,11 @@ class Dialect:
         given = [cap for cap in self.caps if count(body, cap)] or list(self.caps[:1])
         return {**body, **dict.fromkeys(given, tokens)}
 
+    def drop_labels(self, body: Body, permitted: frozenset[str]) -> Body:
+        """The request without fields that no model reads and a proxy on the way may act on, unless they are
+        permitted; the same object when nothing changes."""
+        return body if "metadata" in permitted else _keep_known(body, "metadata", self.metadata)
+
     def prepared(self, body: Body) -> Body:
         """The request with usage reporting asked for; the same object when nothing changes."""
         return body
@@ -119,6 +136,7 @@ class Messages(Dialect):
     assembler = MessagesAssembler
     caps = ("max_tokens",)
     parts = "content"
+    metadata = METADATA
 
     def whole(self, body: Body) -> ModelAnswer:
         return whole_answer(
@@ -151,6 +169,12 @@ class Chat(Dialect):
         message = mapping((objects(body.get("choices")) or [{}])[0].get("message"))
         called = (mapping(call.get("function")) for call in objects(message.get("tool_calls")))
         return [ToolCall(str(call["name"]), _input(call.get("arguments"))) for call in called if "name" in call]
+
+    def drop_labels(self, body: Body, permitted: frozenset[str]) -> Body:
+        body, messages = super().drop_labels(body, permitted), objects(body.get("messages"))
+        if _SPECIFIC_PLACE in permitted or not any(_SPECIFIC in message for message in messages):
+            return body
+        return {**body, "messages": [_keep_known(message, _SPECIFIC, SPECIFIC) for message in messages]}
 
     def prepared(self, body: Body) -> Body:
         options = mapping(body.get("stream_options"))

@@ -27,13 +27,19 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class ProviderFailure:
-    """One failed answer. `status`: None if there was none. `kind`: type of the error in lower case, empty if it
-    names none."""
+    """One failed answer. `status`: None if there was none, 2xx if its error came inside a stream or with it.
+    `kinds`: the words by which the error names its type. `words`: its message."""
 
     fault: Fault
     status: int | None
-    kind: str
-    message: str
+    kinds: tuple[str, ...]
+    words: str
+
+    @property
+    def message(self) -> str:
+        """`status type: words`, as far as there are any."""
+        status = "" if self.status is None or 200 <= self.status < 300 else f"{self.status} "
+        return f"{status}{self.kinds[0]}: {self.words}" if self.kinds else f"{status}{self.words}"
 
     @property
     def may_be_permanent(self) -> bool:
@@ -42,16 +48,30 @@ class ProviderFailure:
     @property
     def of_key(self) -> bool:
         """Whether it is about the key or the account, not about a model or a path."""
-        named = self.kind not in ("", "model_not_found")
+        named = bool(self._types) and "model_not_found" not in self._types
         return self.status in _UNUSABLE_KEY or (self.fault is Fault.FATAL and named)
+
+    @property
+    def _types(self) -> frozenset[str]:
+        return frozenset(kind.lower() for kind in self.kinds)
 
     def repeats(self, other: ProviderFailure) -> bool:
         """Whether two requests met the same: both a key, account or model that cannot be used, or the same error
-        word for word. The two requests have different texts, so a message that is about a text differs."""
+        word for word. Status and type may differ: the same error may come inside a stream, with 200, or with a
+        status of its own. The two requests have different texts, so a message that is about a text differs."""
         if self.fault is not other.fault or not self.may_be_permanent:
             return False
-        same = (self.status, self.kind, self.message) == (other.status, other.kind, other.message)
-        return self.fault is Fault.FATAL or same
+        if self.fault is Fault.FATAL:
+            return True
+        same = self.words == other.words
+        return (
+            same
+            if self.words != _NO_WORDS
+            else same and (self.status, self._types) == (other.status, other._types)
+        )
+
+
+_NO_WORDS = "no message"
 
 
 def _error_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -63,8 +83,7 @@ def error_text(body: dict[str, Any]) -> str:
     """`type: message` of a provider's error object, in any dialect."""
     error = _error_of(body)
     kind = next(iter(_kinds(error)), "") or error.get("code")
-    message = error.get("message") or body.get("message") or body.get("error")
-    return f"{kind or 'error'}: {message if isinstance(message, str) else 'no message'}"[:500]
+    return f"{kind or 'error'}: {_words(body)}"[:500]
 
 
 def _kinds(error: dict[str, Any]) -> list[str]:
@@ -141,18 +160,25 @@ def _stated_status(error: dict[str, Any]) -> int | None:
 
 def failure_of(status: int | None, body: dict[str, Any]) -> ProviderFailure:
     """What an answer that is none says."""
-    kind = next((kind.lower() for kind in _kinds(_error_of(body))), "")
-    words = error_text(body)
-    return ProviderFailure(fault(status, body), status, kind, words if status is None else f"{status} {words}")
+    return ProviderFailure(fault(status, body), status, tuple(_kinds(_error_of(body))), _words(body)[:500])
+
+
+def _words(body: dict[str, Any]) -> str:
+    words = _error_of(body).get("message") or body.get("message") or body.get("error")
+    return words if isinstance(words, str) else _NO_WORDS
 
 
 def _lasts(error: dict[str, Any]) -> bool:
     """Whether Google's details name the key, or a quota of a day. Google words every exceeded quota alike, "check
     your plan and billing details"; the quota's id tells a minute's from a day's."""
-    details = objects(error.get("details"))
-    violations = [one for detail in details for one in objects(detail.get("violations"))]
-    reasons = {str(detail.get("reason")) for detail in details}
-    return not reasons.isdisjoint(_KEY_REASONS) or any("PerDay" in str(one.get("quotaId")) for one in violations)
+    reasons = {str(detail.get("reason")) for detail in objects(error.get("details"))}
+    daily = any("PerDay" in str(one.get("quotaId")) for one in _violations(error))
+    return daily or not reasons.isdisjoint(_KEY_REASONS)
+
+
+def _violations(error: dict[str, Any]) -> list[dict[str, Any]]:
+    """The quotas that Google says are exceeded."""
+    return [one for detail in objects(error.get("details")) for one in objects(detail.get("violations"))]
 
 
 _DELAY = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
@@ -191,11 +217,17 @@ _TOKEN_LIMITS = (
 )
 
 
-def stated_token_limit(headers: list[tuple[str, str]]) -> int | None:
-    """The account's limit on sent tokens a minute, as the headers of an answer state it; None: they do not.
+def stated_token_limit(headers: list[tuple[str, str]], body: object) -> int | None:
+    """The account's limit on sent tokens a minute, as the headers of an answer or Google's details of an exceeded
+    quota state it; None: they do not.
 
-    >>> stated_token_limit([("X-RateLimit-Limit-Tokens", "30000"), ("retry-after", "2")])
+    >>> stated_token_limit([("X-RateLimit-Limit-Tokens", "30000"), ("retry-after", "2")], {})
     30000
+    >>> quota = {"quotaId": "GenerateContentInputTokensPerModelPerMinute-FreeTier", "quotaValue": "250000"}
+    >>> stated_token_limit([], {"error": {"details": [{"violations": [quota]}]}})
+    250000
     """
     given = [value for name, value in headers if name.lower() in _TOKEN_LIMITS]
+    quotas = (one for one in _violations(_error_of(mapping(body))) if "Tokens" in str(one.get("quotaId")))
+    given += [str(one.get("quotaValue")) for one in quotas]
     return min((int(value) for value in given if re.fullmatch(r"[0-9]{1,12}", value)), default=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_runner.gateway.dialects import Dialect
 from trialfleet_runner.gateway.faults import Fault, ProviderFailure
 
@@ -36,11 +37,14 @@ class FailedRequest:
 @dataclass
 class PlannedModelRecord:
     """`last`: the latest request that failed by the provider, if nothing was answered since; `row`: when all such
-    started. `suspect`: the latest request whose failure may be permanent, likewise. Not thread-safe."""
+    started. `suspect`: the latest request whose failure may be permanent, likewise. `passed`: the most tokens of a
+    prompt that was answered, without those that came from a cache, which count towards no limit. Not thread-safe.
+    """
 
     last: FailedRequest | None = None
     row: list[float] = field(default_factory=list[float])
     suspect: FailedRequest | None = None
+    passed: int = 0
 
     def add(self, one: FailedRequest) -> None:
         if one.failure.fault is Fault.TRANSIENT:
@@ -50,8 +54,9 @@ class PlannedModelRecord:
             self.suspect, self.last = one, None
             self.row.clear()
 
-    def answered(self, started: float) -> None:
+    def answered(self, started: float, usage: TokenUsage | None = None) -> None:
         """A request was answered. One that began before a failure proves nothing about it."""
+        self.passed = max(self.passed, usage.input + usage.cache_write if usage else 0)
         self.row = [at for at in self.row if at > started]
         self.last = self.last if self.row else None
         if self.suspect is not None and self.suspect.started <= started:

@@ -41,7 +41,6 @@ from trialfleet_runner.gateway.upstream import (
 )
 
 _CHUNK = 2**16
-_CHARS_PER_TOKEN = 4  # of generated text, for answers that were cut before the provider counted
 
 
 class ProxiedRequest:
@@ -109,6 +108,8 @@ class ProxiedRequest:
             self._error(response)
             return
         self.of.received.confirm_request(self.reading)
+        asked = self.admitted.asked
+        self.of.tally.begin_answer(acts=asked.main or bool(asked.opening.tools))
         assembler = self.call.dialect.stream(response.headers.get_content_type())
         if assembler is not None:
             self._stream(response, assembler)
@@ -132,14 +133,9 @@ class ProxiedRequest:
                 self.reply.send(redaction.feed(chunk))
             self.reply.send(redaction.end())
         except ClientGone:
-            answer = assembler.answer()
-            if answer.complete:
-                self._complete(answer, response.status)
-            else:
-                self._interrupted(answer)
-            return
+            self.left = True
         answer = assembler.answer()
-        if (self.of.line.closed or self.left) and not answer.complete:
+        if (self.of.line.closed or self.left) and not answer.complete and answer.error is None:
             self._interrupted(answer)
         elif answer.complete:
             self._complete(answer, response.status)
@@ -169,7 +165,7 @@ class ProxiedRequest:
         data = whole_body(response)
         body = json_body(data)
         failure = failure_of(response.status, body)
-        limit = stated_token_limit(response.getheaders())
+        limit = stated_token_limit(response.getheaders(), body)
         if failure.fault is Fault.TRANSIENT and limit is not None and self.admitted.asked.least_tokens > limit:
             failure = replace(failure, fault=Fault.REQUEST)  # it never passes: the agent's own doing
         wait_s = stated_wait_s(response.headers.get("retry-after"), body)
@@ -180,13 +176,16 @@ class ProxiedRequest:
             self._pass(response, data, retry_after_s(body) or self._advised_wait_s(failure))
 
     def _unreachable(self, error: Exception) -> None:
-        """No answer, or a whole one that broke off before anything of it was passed on."""
+        """No answer, or a whole one that broke off before anything of it was passed on. Where the agent or the
+        runner hung up, a model may have been at work all the time."""
         if self.of.line.closed or self.left:
             self.read = not isinstance(error, ConnectionAbortedError)
+            if self.read:
+                self.estimated = self.admitted.estimate_output(0, self.of.clock() - self.started)
             self.of.tally.hung_up()
             self.reply.abort()
             return
-        failure = ProviderFailure(Fault.TRANSIENT, None, "", f"no answer: {_text(error)}")
+        failure = ProviderFailure(Fault.TRANSIENT, None, (), f"no answer: {_text(error)}")
         self._failed(failure, None)
         self._local_error(502, "the model provider does not answer", self._advised_wait_s(failure))
 
@@ -209,19 +208,17 @@ class ProxiedRequest:
         )
 
     def _interrupted(self, answer: ModelAnswer) -> None:
-        """The agent or the runner hung up. With the first words the model has answered: what follows is not needed
-        for a turn."""
-        self._charge(answer)
-        self.read = True
-        if answer.begun:
-            self._succeed(answer)
+        """The agent or the runner hung up on a stream that the provider had begun: a model is at work then, seen
+        or not, and what follows is not needed for a turn."""
+        self._charge(answer, self.of.clock() - self.started)
+        self._succeed(answer)
         turn = self._settle(self.call.dialect.calls(answer.body))
         self.of.tally.hung_up()
         self._record(None, answer, turn, "interrupted")
 
     def _failed(self, failure: ProviderFailure, answer: ModelAnswer | None, until: float = math.inf) -> None:
         """`until`: the end of the provider's Retry-After."""
-        failure = replace(failure, message=self.of.bodies.redact(failure.message))
+        failure = replace(failure, words=self.of.bodies.redact(failure.words))
         if answer is not None:
             self._charge(answer)
             self.read = answer.usage is not None or answer.begun
@@ -234,12 +231,14 @@ class ProxiedRequest:
         self.of.tally.failed(self.of.clock(), chain=chain, main=main, one=one, until=until)
         self._record(failure.status, answer, None, failure.message)
 
-    def _charge(self, answer: ModelAnswer) -> None:
-        """What was counted, and of an answer that was cut or came without counts an estimate of its output."""
+    def _charge(self, answer: ModelAnswer, seconds: float = 0.0) -> None:
+        """What was counted, and of an answer that was cut or came without counts an estimate of its output.
+        `seconds`: in which a model has worked on it, if it was left."""
         self.usage, self.tier = answer.usage, answer.tier
         counted = answer.usage.output if answer.usage else 0
+        chars = answer.chars if answer.complete else answer.streamed_chars
         if not (answer.complete and counted):
-            self.estimated = max(0, math.ceil(answer.chars / _CHARS_PER_TOKEN) - counted)
+            self.estimated = max(0, self.admitted.estimate_output(chars, seconds) - counted)
 
     def _note(self, answer: ModelAnswer, turn: int | None, calls: list[ToolCall]) -> None:
         """One line per complete answer, which joins an agent's output with measured counts and times."""
@@ -298,7 +297,7 @@ def _stream_failure(status: int, answer: ModelAnswer, broken: str | None) -> Pro
     if answer.error is not None:
         return replace(failure_of(None, answer.failed), status=status)
     message = broken or "the stream ended before the answer did"
-    return ProviderFailure(Fault.TRANSIENT, status, "", message)
+    return ProviderFailure(Fault.TRANSIENT, status, (), message)
 
 
 def _wait_header(seconds: int | None) -> dict[str, str]:
@@ -309,6 +308,11 @@ def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
+def describe_foreign(model: str) -> str:
+    """What is said of a model that the plan lacks."""
+    return f"the model {plain(repr(model), 200)} is not in the plan; agent.options.side_models can permit it"
+
+
 def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) -> None:
     """Answer one model request: by the provider, or by saying why not. Raises `ClientGone`."""
     looked = shared.on_request(shared.account.spent.turns)
@@ -316,12 +320,12 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     if forbidden is not None:
         _refuse(shared, call, reply, forbidden, None)
         return
+    body = call.dialect.drop_labels(call.body, shared.permitted)
+    if body is not call.body:
+        call = replace(call, body=body, data=serialise_request(body))
     if not shared.tally.is_declared(call.model):
         shared.tally.refuse_model(call.model)
-        message = (
-            f"the model {plain(repr(call.model), 200)} is not in the plan; agent.options.side_models can permit it"
-        )
-        _refuse(shared, call, reply, message, None, as_error=(404, "not_found_error"))
+        _refuse(shared, call, reply, describe_foreign(call.model), None, as_error=(404, "not_found_error"))
         return
     size = measure_request(call.body, len(call.data))
     if size.least_tokens > shared.request_tokens:

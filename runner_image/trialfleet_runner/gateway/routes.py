@@ -1,10 +1,12 @@
-"""Which paths the gateway serves: model requests by dialect, and the few that are passed through uncounted."""
+"""Which paths the gateway serves: model requests by dialect, and the few that no model answers."""
 
 from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.gateway.dialects import DIALECTS, Dialect
 from trialfleet_runner.gateway.gemini import Gemini, google_error
 from trialfleet_runner.gateway.requests.gemini_fields import GEMINI_COUNTED
@@ -14,8 +16,8 @@ from trialfleet_runner.gateway.requests.shapes import Fields
 _GEMINI = re.compile(
     r"/v1(?:beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]{1,200}):(?P<method>generateContent|streamGenerateContent)"
 )
-_GEMINI_COUNT = re.compile(r"/v1(?:beta|alpha)?/models/[A-Za-z0-9._-]{1,200}:countTokens")
-_MODELS = re.compile(r"/v1(?:beta|alpha)?/models(?:/[A-Za-z0-9._:@-]{1,200})?")
+_GEMINI_COUNT = re.compile(r"/v1(?:beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]{1,200}):countTokens")
+_MODELS = re.compile(r"/v1(?:beta|alpha)?/models(?:/(?P<model>[A-Za-z0-9._:@-]{1,200}))?")
 _GOOGLE = re.compile(r"/v1(?:beta|alpha)/|/v1/models/[^/]*:[a-z]+[A-Z]")
 
 
@@ -42,6 +44,21 @@ def count_fields(path: str) -> Fields | None:
     if path == "/v1/messages/count_tokens":
         return MESSAGES
     return GEMINI_COUNTED if _GEMINI_COUNT.fullmatch(path) else None
+
+
+def collect_models(path: str, body: dict[str, Any]) -> list[str]:
+    """The models of a request that no model answers, in its path and its body.
+
+    >>> asked = {"generateContentRequest": {"model": "models/gemini-2.5-flash"}}
+    >>> collect_models("/v1beta/models/gemini-2.5-pro:countTokens", asked)
+    ['gemini-2.5-pro', 'gemini-2.5-flash']
+    >>> collect_models("/v1/models", {})
+    []
+    """
+    found = _GEMINI_COUNT.fullmatch(path) or _MODELS.fullmatch(path)
+    names = [found["model"]] if found else []
+    names += [body.get("model"), mapping(body.get("generateContentRequest")).get("model")]
+    return [str(name).removeprefix("models/") for name in names if name is not None]
 
 
 def local_error(path: str, status: int, kind: str, message: str) -> bytes:

@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
-from trialfleet_runner.gateway.proxied_request import serve
+from trialfleet_runner.gateway.proxied_request import describe_foreign, serve
 from trialfleet_runner.gateway.request_json import MalformedRequest, parse_request, serialise_request
 from trialfleet_runner.gateway.routes import (
+    collect_models,
     count_fields,
     dialect_of,
     lists_models,
@@ -27,6 +28,7 @@ MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
 _QUERY = re.compile(r"[A-Za-z0-9_.=&-]{0,200}")
 _MODEL_QUERY = re.compile(r"(?:(?:beta=true|alt=sse|alt=json)(?:&|$)){0,3}")  # where a model answers
 _MAX_ERROR_BYTES = 2**20
+_RELAY_S = 60.0  # without a byte, where no model has to answer
 _MOST_TRAILERS, _TRAILER_BYTES = 20, 1000
 
 
@@ -118,25 +120,44 @@ class Handler(BaseHTTPRequestHandler):
         elif counted is not None:
             if problem := counted.problem(body, "", self._shared.permitted):
                 raise _Refused(400, "invalid_request_error", f"trialfleet: {problem}")
+            self._declare(collect_models(path, body))
             self._relay("POST", path + query, headers, data)
 
     def _get(self, path: str, query: str, headers: dict[str, str]) -> None:
         if not lists_models(path):
             raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
+        self._declare(collect_models(path, {}))
         self._relay("GET", path + query, headers, None)
 
+    def _declare(self, models: list[str]) -> None:
+        """Refuse a request that names a model which the plan lacks."""
+        for model in models:
+            if not self._shared.tally.is_declared(model):
+                self._shared.tally.note_foreign(model)
+                raise _Refused(404, "not_found_error", f"trialfleet: {describe_foreign(model)}")
+
     def _relay(self, method: str, target: str, headers: dict[str, str], data: bytes | None) -> None:
-        """A request that no model answers: passed through, not counted."""
-        line = self._shared.line
+        """A request that no model answers: passed through, and counted with the others."""
+        with self._shared.account.hold_place(self._shared.drop_left) as refused:
+            if refused is not None:
+                self._shared.tally.refuse(refused.message, refused.stop)
+                raise _Refused(400, "invalid_request_error", f"trialfleet: {refused.message}")
+            status, back, answer = self._relayed(method, target, headers, data)
+        self._reply.whole(status, back, answer)
+
+    def _relayed(
+        self, method: str, target: str, headers: dict[str, str], data: bytes | None
+    ) -> tuple[int, dict[str, str], bytes]:
+        line, keys = self._shared.line, self._shared.keys
         try:
-            with line.open(method, target, headers, data, line.upstream.whole_timeout_s) as response:
+            with line.open(method, target, headers, data, _RELAY_S) as response:
                 answer = response.read(_MAX_ERROR_BYTES)
                 status, back = response.status, passed_back(response.getheaders())
         except UpstreamRefusal as error:
             raise _Refused(404, "not_found_error", f"trialfleet: {error}") from None
         except (OSError, http.client.HTTPException):
             raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
-        self._reply.whole(status, self._shared.keys.redact_headers(back), self._shared.keys.redact_bytes(answer))
+        return status, keys.redact_headers(back), keys.redact_bytes(answer)
 
     def _body(self, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Literal
 
+from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.prices import bare
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway.answers import ModelAnswer
-from trialfleet_runner.gateway.canary import Sighting, strings
+from trialfleet_runner.gateway.canary import Sighting
 from trialfleet_runner.gateway.faults import Fault
+from trialfleet_runner.gateway.model_names import list_spellings, match_model
 from trialfleet_runner.gateway.planned_model import FailedRequest, PlannedModelRecord
 
 
@@ -72,9 +72,7 @@ class GatewayReport(Frozen):
     interrupted: int  # answers cut because the agent or the runner hung up
     reached: dict[str, bool]  # declared text -> all of it was in requests that the model answered
     undeclared: tuple[str, ...]  # contamination: paths or names, sorted
-    own_files: tuple[
-        str, ...
-    ]  # memory files that the agent named before its program loaded them: no contamination
+    own_files: tuple[str, ...]  # memory files that came in once a model had answered: no contamination
     first_request_s: float | None  # since the gateway opened
     last_answer_s: float | None
 
@@ -133,7 +131,6 @@ class Throttle:
 
 
 _KEPT_ERRORS = 100
-_MARKDOWN = re.compile(r"(?<![\w./~-])[\w./~-]{1,300}\.md\b")  # from a path's start: else long words take ages
 
 
 @dataclass
@@ -156,12 +153,13 @@ class RequestTally:
     models: set[str] = field(default_factory=set[str])
     foreign_models: set[str] = field(default_factory=set[str])
     answered_chains: set[str] = field(default_factory=set[str])  # of the main model
+    answered_names: set[str] = field(default_factory=set[str])  # of the main model, as the provider spells them
     side_models: frozenset[str] | None = None  # patterns of names; None: every model is passed on
     refused: list[str] = field(default_factory=list[str])
     errors: list[ProviderError] = field(default_factory=list[ProviderError])
     undeclared: set[str] = field(default_factory=set[str])
     own_files: set[str] = field(default_factory=set[str])
-    _named: set[str] = field(default_factory=set[str])  # Markdown files in the model's own words
+    agent_acts: bool = False  # a model has begun to answer: what is sent from now on, the agent may have made
     planned: PlannedModelRecord = field(default_factory=PlannedModelRecord)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -169,18 +167,26 @@ class RequestTally:
         """Whether this is the main model. Without a named one, the first that is asked is it."""
         with self._lock:
             self.main_model = self.main_model or model
-            return bare(model) == bare(self.main_model)
+            return model in list_spellings(self.main_model) or model in self.answered_names
 
     def is_declared(self, model: str) -> bool:
         """Whether it is the main model, or one that the agent's adapter or the campaign declares."""
-        if self.is_main(model) or self.side_models is None:
+        if self.side_models is None or self.is_main(model):
             return True
-        return any(fnmatchcase(name, one) for name in (model, bare(model)) for one in self.side_models)
+        prefix = (self.main_model or "").rpartition("/")[0] + "/"
+        return any(
+            match_model(name, one) for name in (model, model.removeprefix(prefix)) for one in self.side_models
+        )
 
     def refuse_model(self, model: str) -> None:
         """A request for a model that the plan lacks is no sign that the agent works."""
         with self._lock:
             self.received -= 1
+        self.note_foreign(model)
+
+    def note_foreign(self, model: str) -> None:
+        """The agent has named a model that the plan lacks."""
+        with self._lock:
             if len(self.foreign_models) < _KEPT_ERRORS:
                 self.foreign_models.add(model)
 
@@ -190,25 +196,33 @@ class RequestTally:
             self.received += 1
 
     def sent(self, at: float, sighting: Sighting) -> None:
-        """A request leaves for the provider."""
+        """A request leaves for the provider. Files that it claims are contamination only while nobody but the
+        agent's program can have written it: a claim is made of words, which any shell can send."""
         with self._lock:
             self.requests += 1
             self.first_request_s = at if self.first_request_s is None else self.first_request_s
             self.undeclared |= sighting.undeclared
-            for path in sighting.claimed:
-                (self.own_files if _named(path, self._named) else self.undeclared).add(path)
+            claimed = self.own_files if self.agent_acts else self.undeclared
+            paths = sorted({one_line(path) for path in sighting.claimed} - self.undeclared - claimed)
+            claimed.update(paths[: max(0, _KEPT_ERRORS - len(claimed))])
+
+    def begin_answer(self, *, acts: bool) -> None:
+        """The agent gets the first bytes of an answer. `acts`: its program may carry out what they say."""
+        with self._lock:
+            self.agent_acts = self.agent_acts or acts
 
     def succeeded(self, at: float, *, chain: str, started: float, main: bool, answer: ModelAnswer) -> None:
         with self._lock:
             self.throttle.succeeded(chain, started, main=main)
             if main:
-                self.planned.answered(started)
+                self.planned.answered(started, answer.usage)
                 self.answered_chains.add(chain)
+                if bare(answer.model or "") == bare(self.main_model or ""):
+                    self.answered_names.add(answer.model or "")
             self.answered += 1
             self.last_answer_s = at
             if answer.model:
                 self.models.add(answer.model)
-            self._named |= {name for text in strings(answer.body) for name in _MARKDOWN.findall(text)}
 
     def declined(self, *, chain: str, started: float, main: bool) -> None:
         """The provider is up and found fault with the request."""
@@ -232,9 +246,8 @@ class RequestTally:
 
     def _is_vouched_for(self, chain: str) -> bool:
         """Whether a failure there says something of the provider: the model is named as planned, or has answered
-        by this name. Other names of it (another date) are the agent's choice, and may get a 429 from anybody."""
-        planned = (self.main_model or "").partition("[")[0]
-        return chain in self.answered_chains or chain.rpartition(" ")[2] in (planned, planned.rpartition("/")[2])
+        by this name. A name that an answer gave it is the agent's choice, and may get a 429 from anybody."""
+        return chain in self.answered_chains or chain.rpartition(" ")[2] in list_spellings(self.main_model or "")
 
     def halt_campaign(self, reason: str) -> None:
         """No trial of this campaign can succeed."""
@@ -268,8 +281,3 @@ class RequestTally:
         """Why the planned model could not be reached last, when nothing after it was answered."""
         with self._lock:
             return self.planned.error
-
-
-def _named(path: str, names: set[str]) -> bool:
-    """Whether the model has spoken of this file before: then the agent may have made it itself."""
-    return any(path == name or path.endswith("/" + name.removeprefix("./")) for name in names)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from trialfleet_ledger.prices import PRICES, Price, bare, price_of
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage
-from trialfleet_runner.gateway.budget import BudgetLedger, RequestCost, RequestRefused, Reservation, TrialBudget
+from trialfleet_runner.gateway.budget import (
+    MOST_IN_FLIGHT,
+    BudgetLedger,
+    RequestCost,
+    RequestRefused,
+    Reservation,
+    TrialBudget,
+)
 from trialfleet_runner.gateway.conversations import Conversations, Opening
 
 MODEL = "claude-sonnet-4-6"
@@ -284,3 +291,24 @@ def test_what_nobody_counted_is_charged_by_size() -> None:
     assert spent.usd == pytest.approx((1001 * 3 + 100 * 15) / 1e6)
     account.settle(admitted(account, asked()), None, answered=False)
     assert account.spent.estimates == 1, "nobody has read it"
+
+
+def test_requests_that_no_model_answers_are_among_those_in_flight() -> None:
+    account, entered = BudgetLedger(TrialBudget(), {}), threading.Event()
+    held = [admitted(account, asked(tools=False)) for _ in range(MOST_IN_FLIGHT)]
+
+    def relay() -> None:
+        with account.hold_place() as refused:
+            assert refused is None
+            entered.set()
+
+    waiting = threading.Thread(target=relay)
+    waiting.start()
+    assert not entered.wait(0.1)
+    account.settle(held.pop(), None, answered=False)
+    assert entered.wait(10)
+    waiting.join(10)
+    assert account.spent.requests == 2
+    account.close()
+    with account.hold_place() as refused:
+        assert refused is not None

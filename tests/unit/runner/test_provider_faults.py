@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -186,6 +187,11 @@ def test_only_the_same_failure_confirms_another() -> None:
     bad_key, no_credit = failure_of(401, {}), failure_of(402, {})
     assert limit.repeats(limit)
     assert not limit.repeats(too_long)
+    inside = replace(failure_of(None, anthropic("invalid_request_error", limit.words)), status=200)
+    assert inside.repeats(limit)
+    assert (limit.message, inside.message) == (f"400 invalid_request_error: {limit.words}", limit.message[4:])
+    assert failure_of(400, {}).repeats(failure_of(400, {}))
+    assert not failure_of(400, {}).repeats(failure_of(422, {})), "nothing tells that it is the same"
     assert bad_key.repeats(no_credit)
     assert not failure_of(529, {}).repeats(failure_of(529, {}))
     assert not limit.repeats(bad_key)
@@ -193,7 +199,7 @@ def test_only_the_same_failure_confirms_another() -> None:
 
 def failed(started: float, which: Fault) -> FailedRequest:
     sent = SentRequest(DIALECTS["/v1/messages"], "", {}, {})
-    return FailedRequest(started, sent, ProviderFailure(which, 529, "k", f"at {started}"))
+    return FailedRequest(started, sent, ProviderFailure(which, 200, (), f"at {started}"))
 
 
 @pytest.mark.parametrize(

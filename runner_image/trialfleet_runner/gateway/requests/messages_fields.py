@@ -14,6 +14,7 @@ from trialfleet_runner.gateway.requests.shapes import (
     ByType,
     Fields,
     Items,
+    Labels,
     OneOf,
     TextOr,
     typed_fields,
@@ -90,6 +91,7 @@ _TOOLS = ByType(  # those that the agent runs itself
     default="custom",
 )
 _FORMAT = typed_fields(schema=FREE)
+METADATA = Labels({"user_id": TEXT})
 
 MESSAGES = Fields(
     {
@@ -128,7 +130,7 @@ MESSAGES = Fields(
         "top_p": NUMBER,
         "top_k": INTEGER,
         "stop_sequences": TEXTS,
-        "metadata": FREE,
+        "metadata": METADATA,
         "service_tier": OneOf(("standard_only",)),
     }
 )

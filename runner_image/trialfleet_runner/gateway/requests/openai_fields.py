@@ -15,6 +15,7 @@ from trialfleet_runner.gateway.requests.shapes import (
     ByType,
     Fields,
     Items,
+    Labels,
     OneOf,
     Shape,
     TextOr,
@@ -32,7 +33,7 @@ _COMMON: dict[str, Shape] = {
     "top_logprobs": INTEGER,
     "parallel_tool_calls": FLAG,
     "store": FLAG,
-    "metadata": FREE,
+    "metadata": Labels(),
     "user": TEXT,
     "safety_identifier": TEXT,
     "prompt_cache_key": TEXT,
@@ -54,20 +55,32 @@ _CALL = typed_fields(
     index=INTEGER,
     function=Fields({"name": TEXT, "arguments": TEXT}),
     custom=Fields({"name": TEXT, "input": TEXT}),
-    extra_content=FREE,
+    extra_content=Fields({"google": Fields({"thought": FLAG, "thought_signature": TEXT})}),
     cache_control=_CACHE,
 )
-_THOUGHTS = dict.fromkeys(
-    (
-        "reasoning_content",
-        "reasoning_details",
-        "reasoning_opaque",
-        "reasoning_text",
-        "reasoning",
-        "thinking_blocks",
+_DETAIL: dict[str, Shape] = {"id": TEXT, "format": TEXT, "index": INTEGER}
+_THOUGHTS: dict[str, Shape] = {
+    **dict.fromkeys(("reasoning_content", "reasoning_opaque", "reasoning_text", "reasoning"), TEXT),
+    "reasoning_details": Items(  # OpenRouter's
+        ByType(
+            {
+                "reasoning.text": typed_fields(text=TEXT, signature=TEXT, **_DETAIL),
+                "reasoning.summary": typed_fields(summary=TEXT, **_DETAIL),
+                "reasoning.encrypted": typed_fields(data=TEXT, **_DETAIL),
+            }
+        )
     ),
-    FREE,
-)
+    "thinking_blocks": Items(  # LiteLLM puts them into a Claude message as they are
+        ByType(
+            {
+                "thinking": typed_fields(thinking=TEXT, signature=TEXT, cache_control=_CACHE),
+                "redacted_thinking": typed_fields(data=TEXT, cache_control=_CACHE),
+            }
+        )
+    ),
+}
+SPECIFIC = Labels({"thought_signature": TEXT, "thought_signatures": TEXTS})  # Gemini's, behind LiteLLM
+_NAMED = Fields({"name": TEXT})
 CHAT = Fields(
     {
         **_COMMON,
@@ -80,7 +93,7 @@ CHAT = Fields(
                     "refusal": TEXT,
                     "tool_calls": Items(_CALL),
                     "tool_call_id": TEXT,
-                    "provider_specific_fields": FREE,
+                    "provider_specific_fields": SPECIFIC,
                     "cache_control": _CACHE,
                     **_THOUGHTS,
                 }
@@ -94,7 +107,7 @@ CHAT = Fields(
                 }
             )
         ),
-        "tool_choice": TextOr(typed_fields(function=FREE, custom=FREE)),
+        "tool_choice": TextOr(typed_fields(function=_NAMED, custom=_NAMED)),
         "max_tokens": INTEGER,
         "max_completion_tokens": INTEGER,
         "n": OneOf((1,)),

@@ -152,6 +152,27 @@ class Fields(Shape):
 
 
 @dataclass(frozen=True)
+class Labels(Shape):
+    """An object with any fields that no model reads. A proxy on the way may act on them (guardrails, fallbacks),
+    so only `known` ones are sent."""
+
+    known: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+
+    def problem(self, value: object, at: str, permitted: frozenset[str]) -> str | None:
+        return None if isinstance(value, dict) else f"{_named(at)} must be an object"
+
+    def keep_known(self, value: Mapping[str, object]) -> dict[str, object]:
+        """
+        >>> Labels({"user_id": TEXT}).keep_known({"user_id": "u", "guardrails": ["g"]})
+        {'user_id': 'u'}
+        """
+        shapes = ((name, inner, self.known.get(name)) for name, inner in value.items())
+        return {
+            name: inner for name, inner, shape in shapes if shape and not shape.problem(inner, "", frozenset())
+        }
+
+
+@dataclass(frozen=True)
 class ByType(Shape):
     """An object whose `type` decides its other fields; `name_*` stands for every dated type of that name.
     `mark`: what an object without a type must have to be of the `default`: a provider may read another type."""
