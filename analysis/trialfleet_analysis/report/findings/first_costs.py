@@ -26,7 +26,7 @@ def tabulate_cost(report: Report) -> ReportTable | None:
     if not names:
         return None
     per_pass = {name: _cost_of_pass(costs.get(name)) for name in sides}
-    rows = [
+    rows: list[tuple[str, Mapping[str, str]]] = [
         *([("Cost of a pass", per_pass)] if any(cell != NOTHING for cell in per_pass.values()) else []),
         *(
             (f"{BY_NAME[one].label} of a trial", {name: _median_of(found, name, one) for name in sides})
