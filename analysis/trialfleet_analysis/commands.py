@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_analysis.campaign_options import contrast_option, cutoff_option, no_verify_option, packages_option
 from trialfleet_analysis.command_output import print_json, print_text
 from trialfleet_analysis.source import find_source
 
@@ -30,24 +31,9 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the three files. [default: <campaign>-report next to the campaign, or here for S3]",
 )
-@click.option(
-    "--contrast",
-    "contrasts",
-    multiple=True,
-    metavar="TREATMENT:CONTROL",
-    help="Compare two more conditions, corrected with the other unplanned contrasts. May be repeated.",
-)
-@click.option(
-    "--packages",
-    is_flag=True,
-    help="Also compare conditions that differ in several deliveries, as packages: no single part has the effect.",
-)
-@click.option(
-    "--cutoff",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="When the model's training data ends (YYYY-MM-DD): tasks are split into those before it and since.",
-)
+@contrast_option
+@packages_option
+@cutoff_option
 @click.option("--complete", is_flag=True, help="Refuse, naming the cells, while any is below the plan.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, without the rows per trial.")
 @click.option(
@@ -60,7 +46,7 @@ if TYPE_CHECKING:
     "github: a comment of at most 40 lines for a pull request.",
 )
 @click.option("--link", metavar="URL", help="With --format github: where the full report can be read.")
-@click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
+@no_verify_option
 def report(
     campaign: str,
     store: str | None,

@@ -48,6 +48,7 @@ GROUPS = {
         "show": "Show a trial: prompt, patch, tests, trajectory, attempts.",
         "logs": "Print an attempt's output, also while it runs.",
         "report": "Write report.html, report.md and report.json.",
+        "figures": "Write the report's figures and tables, for papers and slides.",
         "combine": "Combine several campaigns of one contrast.",
         "side-by-side": "Show two campaigns over the tasks that both have.",
         "tables": "Write trials and attempts as tables, for DuckDB or pandas.",

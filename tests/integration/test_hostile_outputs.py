@@ -254,7 +254,8 @@ def check_nothing(text: str, where: str) -> None:
 CHECKS: dict[str, Callable[[str, str], None]] = {
     "": check_text, ".html": check_html, ".md": check_markdown, ".json": check_json, ".csv": check_csv,
     ".svg": check_html,
-    ".txt": check_text, ".js": check_text, ".css": check_text, ".bib": check_text, ".parquet": check_nothing,
+    ".txt": check_text, ".js": check_text, ".css": check_text, ".bib": check_text,
+    ".tex": check_text, ".pdf": check_nothing, ".parquet": check_nothing,
     ".zst": check_nothing, ".beat": check_nothing,
 }  # fmt: skip
 
@@ -288,6 +289,8 @@ QUIET: dict[str, list[str]] = {
     "mine": ["tasks", "mine", "{repository}", "--out", "{out}/mined", "--no-sandbox", "--want", "1"],
     "targets": ["targets", "predict", "{repository}", "cmd opened"],
     "tables": ["tables", "{campaign}", "--out", "{out}/tables", "--format", "csv"],
+    "figures": ["figures", "{campaign}", "--out", "{out}/figures", "--tables", "latex"],
+    "figures, pdf": ["figures", "{campaign}", "--out", "{out}/figures", "--format", "pdf", "--tables", "markdown"],
     "side-by-side": ["side-by-side", "{campaign}", "{other}"],
     "combine": ["combine", "{campaign}", "{other}", "--out", "{out}/combined"],
     "pull": ["pull", "{campaign}", "{out}/pulled"],
@@ -310,7 +313,8 @@ APART = {
 }
 NAMES_TAMPERED = {"report", "side-by-side", "combine"}
 _REPORT = {".html", ".md", ".json"}
-FILES = {"report": _REPORT, "combine": _REPORT, "tables": {".csv"}, "view": {".html", ".csv"}}
+FILES = {"report": _REPORT, "combine": _REPORT, "tables": {".csv"}, "view": {".html", ".csv"},
+         "figures": {".svg", ".csv", ".tex"}, "figures, pdf": {".pdf", ".csv", ".md"}}  # fmt: skip
 JSON = ("status", "show", "report", "tables", "side-by-side", "combine", "init")
 
 

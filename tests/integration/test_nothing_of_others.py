@@ -94,6 +94,7 @@ ARGUMENTS = {
     "targets predict": ("{repository}", "fix the total"),
     "power": ("{file}", "--simulations", "100"),
     "report": ("{campaign}", "--out", "{new}"),
+    "figures": ("{campaign}", "--out", "{new}"),
     "view": ("{campaign}", "--bundle", "{new}"),
     "combine": ("{campaign}", "{campaign}", "--out", "{new}"),
     "side-by-side": ("{campaign}", "{campaign}"),

@@ -32,6 +32,7 @@ OTHER_UID = "0" * len(PLAN.uid)
 Arguments = Callable[[Path], list[str]]
 SHOW: dict[str, Arguments] = {
     "report": lambda root: [f"{root}/store/demo", "--out", f"{root}/report"],
+    "figures": lambda root: [f"{root}/store/demo", "--out", f"{root}/figures"],
     "tables": lambda root: [f"{root}/store/demo", "--out", f"{root}/tables"],
     "side-by-side": lambda root: [f"{root}/store/demo", f"{root}/store/other"],
     "power": lambda root: f"--from-campaign {root}/store/demo --control none --to 0.7 --reps 4".split(),

@@ -45,8 +45,10 @@ def make_report(
     contrasts: Sequence[str] = (),
     packages: bool = False,
     cutoff: date | None = None,
+    by: str = "trialfleet report",
 ) -> Report:
-    """The report of a campaign as it stands. While trials are missing the look is recorded first, at `now`.
+    """The report of a campaign as it stands. While trials are missing the look is recorded first, at `now`, with
+    the command that it is made `by`.
 
     `complete`: refuse a campaign with a cell below the plan instead. `contrasts`: TREATMENT:CONTROL, beyond the
     plan's; `packages`: they may differ in several deliveries.
@@ -66,7 +68,7 @@ def make_report(
     refuse_left_out(pairs, found.frame.decisions)
     if complete:
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
-    found.record_look(store, at=now, by="trialfleet report")
+    found.record_look(store, at=now, by=by)
     made = assemble(found, versions=versions(), requested=pairs, cutoff=cutoff)
     if not pairs and cutoff is None:
         keep_answer(store, found, answer_of(made))

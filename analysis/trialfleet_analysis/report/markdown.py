@@ -44,7 +44,7 @@ def _head(report: Report) -> Iterator[str]:
 
 def _contrast(report: Report) -> Iterator[str]:
     if found := declared_contrast(report):
-        yield from ("", f"## {text(found.title)}", *_table(found, titled=False))
+        yield from ("", f"## {text(found.title)}", *table_lines(found, titled=False))
 
 
 def _state(report: Report) -> str:
@@ -62,10 +62,11 @@ def section_lines(found: ReportSection) -> Iterator[str]:
     if found.lead:
         yield from ("", long_text(found.lead))
     for one in found.tables:
-        yield from _table(one, titled=len(found.tables) > 1)
+        yield from table_lines(one, titled=len(found.tables) > 1)
 
 
-def _table(found: ReportTable, *, titled: bool) -> Iterator[str]:
+def table_lines(found: ReportTable, *, titled: bool) -> Iterator[str]:
+    """A table, below its title and its lead."""
     if titled:
         yield from ("", f"### {text(found.title)}")
     if found.lead:

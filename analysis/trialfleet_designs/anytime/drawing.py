@@ -35,5 +35,9 @@ def draw_wealth(found: AnytimeFinding, alpha: float) -> Drawing | None:
     for block, (before, after) in enumerate(pairwise(values), start=1):
         shapes.append(make_shape("line", x1=x(block - 1), y1=y(before), x2=x(block), y2=y(after), class_="step"))
     return Drawing(
-        HEIGHT, f"what the bets have won after each of {plural(last, 'block')}, on a log scale", tuple(shapes)
+        HEIGHT,
+        f"what the bets have won after each of {plural(last, 'block')}, on a log scale",
+        tuple(shapes),
+        ("blocks", "log_evidence", "decides_at"),
+        tuple((one.blocks, one.log_evidence, line) for one in found.taken),
     )

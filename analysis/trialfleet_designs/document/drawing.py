@@ -20,11 +20,13 @@ class DrawnShape:
 
 @dataclass(frozen=True)
 class Drawing:
-    """`height`: in pixels; `label`: what it shows, for those who do not see it."""
+    """`height`: in pixels; `label`: what it shows, for those who do not see it. `columns`, `rows`: its numbers."""
 
     height: int
     label: str
     shapes: tuple[DrawnShape, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float | None, ...], ...]
 
 
 def make_shape(tag: str, text: str | None = None, **attributes: Attribute) -> DrawnShape:

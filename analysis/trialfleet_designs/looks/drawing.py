@@ -49,7 +49,8 @@ def draw_bounds(found: LooksFinding) -> Drawing | None:
         shapes.append(make_shape("circle", cx=x(one.blocks), cy=y(seen), r=4, class_="dot"))
         before = (one.blocks, seen)
     label = f"{plural(len(found.taken), 'look')}: passes of the treatment above those expected, and the bounds"
-    return Drawing(HEIGHT, label, tuple(shapes))
+    rows = tuple((one.blocks, one.total, one.mean, one.lower, one.upper) for one in found.taken)
+    return Drawing(HEIGHT, label, tuple(shapes), ("blocks", "passes", "expected", "lower", "upper"), rows)
 
 
 def _values(one: LookFinding) -> list[float]:

@@ -74,7 +74,7 @@ def test_a_curve_starts_at_nothing_and_ends_at_its_share() -> None:
 
 
 def test_a_block_without_a_valid_trial_has_no_dot() -> None:
-    drawn = blocks([BlockResult(0, 1, 2, 0), BlockResult(1, 0, 0, 2), BlockResult(2, 2, 2, 0)], 0.75)
+    drawn = blocks([BlockResult(0, 1, 2, 0), BlockResult(1, 0, 0, 2), BlockResult(2, 2, 2, 0)], 0.75, "label")
     assert len(list(drawn.iter("circle"))) == 2
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialfleet_analysis.report.figures.data import DataValue, FigureData
 from trialfleet_analysis.report.figures.scales import Scale
 
 MarkKind: TypeAlias = Literal["these", "like"]
@@ -72,5 +74,25 @@ class Forest:
     above: str = ""
     margins: tuple[float, ...] = ()
 
+    def list_data(self) -> FigureData:
+        """One row a mark; of a figure without marks, one row a trial."""
+        if any(one.dots for one in self.rows):
+            return FigureData(("row", "condition", "trial", "ending"), tuple(self._trials()))
+        return FigureData(("row", "tag", "mark", "estimate", "low", "high", "worst", "best"), tuple(self._marks()))
 
+    def _marks(self) -> Iterator[tuple[DataValue, ...]]:
+        names = dict[str, str](KEYS)
+        for row in self.rows:
+            band = (row.band.low, row.band.high) if row.band else (None, None)
+            for one in row.marks:
+                yield row.name, row.tag, names[one.kind], one.estimate, one.low, one.high, *band
+
+    def _trials(self) -> Iterator[tuple[DataValue, ...]]:
+        for row in self.rows:
+            for one in row.dots:
+                for number, passed in enumerate(one.passed, 1):
+                    yield row.name, one.condition, number, ENDS[passed]
+
+
+ENDS = {True: "passed", False: "not passed", None: "lost"}
 KEYS: tuple[tuple[MarkKind, str], ...] = (("these", "these tasks"), ("like", "tasks like these"))

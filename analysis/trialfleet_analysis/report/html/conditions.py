@@ -8,46 +8,41 @@ from xml.etree.ElementTree import Element
 from trialfleet_analysis.cells import ENDINGS
 from trialfleet_analysis.rates import CellResult
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures.cells import HeatRow, find_heat
 from trialfleet_analysis.report.figures.forest import Mark
 from trialfleet_analysis.report.figures.scales import rates
 from trialfleet_analysis.report.findings.conditions import VERDICTS
 from trialfleet_analysis.report.html.markup import Node, breakable, fold, frame, h, listing
 from trialfleet_analysis.report.html.plots import cell
-from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_designs.document.figures import NOTHING, short_limits
 from trialfleet_ledger.plurals import plural
 
 DENSE = 8  # conditions above which cells show their counts alone
 STEPS = 20  # of colour
-APART = {
-    Use.NO_ORACLE: "Apart: not part of any condition’s rate",
-    Use.HALTED: "Apart: halted in every condition",
-}
 
 
 def heat(report: Report) -> Node:
     """Task × condition: counts, and a deeper colour for a higher rate. Every count leads to its trials."""
-    if not report.cells:
+    found = find_heat(report)
+    if found is None:
         return None
-    dense = len(report.condition_names) > DENSE
-    by_task = _by_task(report)
-    place = {name: n for n, name in enumerate(by_task)}
-    width = len(report.condition_names) + 1
-    body = [_task(row, by_task, place, report, dense) for row in report.tasks if row.use is Use.PRIMARY]
-    for use, title in APART.items():
-        apart = [row for row in report.tasks if row.use is use]
-        if apart:
-            body.append(h("tr", h("th", h("span", title), colspan=width, class_="apart", scope="colgroup")))
-            body += [_task(row, by_task, place, report, dense) for row in apart]
-    names = [h("th", h("span", breakable(name)), scope="col") for name in report.condition_names]
+    dense = len(found.conditions) > DENSE
+    place = {name: n for n, name in enumerate(_by_task(report))}
+    width = len(found.conditions) + 1
+    body: list[Element] = []
+    for group in found.groups:
+        if group.title:
+            title = h("th", h("span", group.title), colspan=width, class_="apart", scope="colgroup")
+            body.append(h("tr", title))
+        body += [_task(row, place.get(row.task, 0), dense) for row in group.rows]
+    names = [h("th", h("span", breakable(name)), scope="col") for name in found.conditions]
     head = h("tr", h("th", "Task", scope="col"), names)
-    caption = "Passed of valid trials per task and condition"
+    kinds = f"heat wide{' dense' if dense else ''}{' tall' if len(body) > 14 else ''}"
     return h(
         "figure",
-        frame(
-            caption, head, body, class_=f"heat wide{' dense' if dense else ''}{' tall' if len(body) > 14 else ''}"
-        ),
+        frame(found.title, head, body, class_=kinds),
         h("figcaption", _caption(dense)),
+        id=f"figure-{found.anchor}",
     )
 
 
@@ -66,14 +61,10 @@ def _caption(dense: bool) -> str:
     )
 
 
-def _task(
-    row: TaskRow, by_task: dict[str, list[CellResult]], place: dict[str, int], report: Report, dense: bool
-) -> Element:
-    left_out = {left.task: left.reason for left in report.left_out}
-    note = left_out.get(row.task) or row.reason
-    name: Node = [breakable(row.task), h("small", f" {note}", class_="muted") if note else None]
-    cells = [_cell(found, f"#t{place[row.task]}-{n}", dense) for n, found in enumerate(by_task.get(row.task, ()))]
-    return h("tr", h("th", name, scope="row"), cells)
+def _task(row: HeatRow, place: int, dense: bool) -> Element:
+    note = h("small", f" {row.note}", class_="muted") if row.note else None
+    cells = [_cell(found, f"#t{place}-{n}", dense) for n, found in enumerate(row.cells)]
+    return h("tr", h("th", breakable(row.task), note, scope="row"), cells)
 
 
 def _cell(found: CellResult, trials: str, dense: bool) -> Element:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.analysis_plan.power_summary import More
-from trialfleet_analysis.analysis_plan.timing import EditTiming
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures.forest import Forest, Mark, MarkedRow
-from trialfleet_analysis.report.figures.scales import Scale, nice, rates
-from trialfleet_analysis.report.findings.reliability import against, design
+from trialfleet_analysis.report.figures.forest import Forest, MarkedRow
+from trialfleet_analysis.report.figures.planned_sizes import DetectableFigure, find_detectable
+from trialfleet_analysis.report.figures.scales import Scale
+from trialfleet_analysis.report.figures.timing import PHASES, PhaseFigure, find_first_edits, find_phases
 from trialfleet_analysis.report.html.markup import Node, breakable, h
 from trialfleet_analysis.report.html.plots import axis, dots, lengths, parts, row
-from trialfleet_designs.document.figures import NOTHING, brief, decimals, percent, quantity
 
 TALL = 30  # rows above which a forest scrolls in its frame
 
@@ -31,10 +28,16 @@ class ForestRow:
 
 
 def forest(
-    title: str, rows: Sequence[ForestRow], scale: Scale, caption: str, *, keys: Sequence[tuple[str, str]] = ()
+    found: PhaseFigure | DetectableFigure, rows: Sequence[ForestRow], *, keys: Sequence[tuple[str, str]]
 ) -> Element:
     """A figure with its legend and its caption."""
-    return h("figure", legend(keys), rows_of(title, rows, scale), h("figcaption", caption))
+    return h(
+        "figure",
+        legend(keys),
+        rows_of(found.title, rows, found.scale),
+        h("figcaption", found.caption),
+        id=f"figure-{found.anchor}",
+    )
 
 
 def rows_of(
@@ -82,7 +85,7 @@ def lines(*pairs: tuple[str, str]) -> Element:
     )
 
 
-def show_forest(found: Forest | None) -> Node:
+def show_forest(found: Forest | None, *, titled: bool = True) -> Node:
     """A figure of the report, or nothing."""
     if found is None:
         return None
@@ -90,7 +93,7 @@ def show_forest(found: Forest | None) -> Node:
     drawn = any(one.marks for one in found.rows)
     return h(
         "figure",
-        h("h3", found.title),
+        h("h3", found.title) if titled else None,
         legend(found.keys),
         rows_of(
             found.title,
@@ -114,99 +117,32 @@ def _draw(found: Forest, one: MarkedRow) -> Element:
 DESIGN_KEYS = (("bar", "these tasks"), ("bar like", "tasks like these"))
 
 
-def designs(report: Report) -> Node:
-    found = report.analysis.outlook.more
-    known = [
-        value for one in found for value in (one.mde_these_tasks, one.mde_tasks_like_these) if value is not None
-    ]
-    if not known:
+def show_detectable(report: Report) -> Node:
+    found = find_detectable(report)
+    if found is None:
         return None
-    declared = report.analysis.declared
-    aim = abs(declared.effect) if declared and declared.effect is not None else None
-    scale = nice(0.0, max([*known, aim or 0.0]), lambda value: decimals(100 * value, 0))
     rows = [
         ForestRow(
-            design(one),
-            "as run" if n == 0 else against(one, found[0]),
-            lengths(scale, (one.mde_these_tasks, one.mde_tasks_like_these), _design_said(one), aim=aim),
-            lines(("", _points(one.mde_these_tasks)), ("", _points(one.mde_tasks_like_these))),
+            one.name,
+            one.tag,
+            lengths(found.scale, one.lengths, one.said, aim=found.aim),
+            lines(*(("", value) for value in one.values)),
         )
-        for n, one in enumerate(found)
+        for one in found.rows
     ]
-    caption = "The least true difference, in points, that each design would detect: shorter is better."
-    if aim is not None:
-        caption += f" Line: the declared effect, {decimals(100 * aim, 1)} points."
-    return forest("What designs would detect", rows, scale, caption, keys=DESIGN_KEYS)
+    return forest(found, rows, keys=DESIGN_KEYS)
 
 
-def _points(value: float | None) -> str:
-    return "not known, or above 100" if value is None else f"{decimals(100 * value, 1)} points"
+PHASE_KEYS = tuple((f"phase {name}", name) for name in PHASES)
 
 
-def _design_said(one: More) -> str:
-    return (
-        f"{design(one)}: these tasks {_points(one.mde_these_tasks)}, tasks like these "
-        f"{_points(one.mde_tasks_like_these)}"
-    )
+def show_timing(report: Report) -> Node:
+    first, phases = find_first_edits(report), find_phases(report)
+    return [show_forest(first, titled=False), _show_phases(phases)] if first or phases else None
 
 
-PHASES = (("phase exploration", "exploration"), ("phase edit", "edit"), ("phase tail", "tail"))
-
-
-def timing(report: Report) -> Node:
-    found = report.analysis.timing.conditions
-    return [_first(found), _phases(found)] if found else None
-
-
-def _first(found: Sequence[EditTiming]) -> Node:
-    known = [end for one in found for end in _ends(one) if end is not None]
-    if not known:
+def _show_phases(found: PhaseFigure | None) -> Node:
+    if found is None:
         return None
-    scale = nice(0.0, max(known), lambda tick: brief(tick, "count"))
-    rows = [ForestRow(one.condition, None, _drawing(one, scale), _first_value(one)) for one in found]
-    caption = (
-        "Turn of the first edit: the median over tasks of each task’s median, these tasks, with its interval. A "
-        "line to the right end: the limit lies beyond every trial that edited."
-    )
-    return forest("First edits", rows, scale, caption)
-
-
-def _ends(one: EditTiming) -> tuple[float | None, ...]:
-    return one.first_edit_turn.estimate, one.first_edit_turn.high, one.first_edit_turn.low
-
-
-def _drawing(one: EditTiming, scale: Scale) -> Element:
-    of = one.first_edit_turn
-    high = math.inf if of.low is not None and of.high is None else of.high
-    label = f"{one.condition}: first edit at turn {quantity(of.estimate, 'count')}, interval {_limits(one)}"
-    return row(scale, [Mark("these", of.estimate, of.low, None if high is None else min(high, scale.high))], label)
-
-
-def _first_value(one: EditTiming) -> Element:
-    return lines((quantity(one.first_edit_turn.estimate, "count"), _limits(one)))
-
-
-def _limits(one: EditTiming) -> str:
-    of = one.first_edit_turn
-    if of.low is None:
-        return NOTHING
-    low = quantity(of.low, "count")
-    return f"{low} or more" if of.high is None else f"{low} to {quantity(of.high, 'count')}"
-
-
-def _phases(found: Sequence[EditTiming]) -> Node:
-    rows = [
-        ForestRow(one.condition, None, parts(_shares(one), _shares_said(one)), lines((_shares_said(one), "")))
-        for one in found
-        if all(share is not None for share in _shares(one))
-    ]
-    caption = "Mean share of a trial’s turns in each phase, these tasks, in this order from the left."
-    return forest("Exploration, edit, tail", rows, rates(), caption, keys=PHASES) if rows else None
-
-
-def _shares(one: EditTiming) -> tuple[float | None, ...]:
-    return tuple(phase.share.estimate for phase in one.phases)
-
-
-def _shares_said(one: EditTiming) -> str:
-    return " · ".join(percent(share) for share in _shares(one))
+    rows = [ForestRow(one.name, None, parts(one.shares, one.said), lines((one.said, ""))) for one in found.rows]
+    return forest(found, rows, keys=PHASE_KEYS)

@@ -17,7 +17,7 @@ from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.conditions import heat, trials
 from trialfleet_analysis.report.html.first_screen import first_screen
-from trialfleet_analysis.report.html.forests import designs, show_forest, timing
+from trialfleet_analysis.report.html.forests import show_detectable, show_forest, show_timing
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, fold, framed, h, page
 from trialfleet_analysis.report.html.plots import svg
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
@@ -66,9 +66,9 @@ DRAWN: dict[str, Callable[[Report], Node]] = {
     "losses": draw(find_scenarios),
     "endings": endings,
     "taken": effort,
-    "timing": timing,
+    "timing": show_timing,
     "order": over_blocks,
-    "outlook": designs,
+    "outlook": show_detectable,
 }
 
 

@@ -10,8 +10,6 @@ from trialfleet_analysis.process import BlockResult
 from trialfleet_analysis.report.figures.forest import MOST_DOTS, Band, Mark, RepDots
 from trialfleet_analysis.report.figures.scales import Scale, rates
 from trialfleet_analysis.report.html.markup import Node, h
-from trialfleet_designs.document.figures import percent
-from trialfleet_ledger.plurals import plural
 
 
 def grid(scale: Scale, height: int, *, zero: float | None = None) -> list[Element]:
@@ -227,7 +225,7 @@ def _steps(x: Sequence[float], shares: Sequence[float]) -> str:
     return f"M0 {TALL - 0.5}" + "".join(f"L{at:.4g} {(TALL - 1) * (1 - share) + 0.5:.4g}" for at, share in points)
 
 
-def blocks(results: Sequence[BlockResult], mean: float | None) -> Element:
+def blocks(results: Sequence[BlockResult], mean: float | None, label: str) -> Element:
     """Pass rate of each launch block, in launch order, with the overall rate as a line."""
     top, height = 16, 150
     rates = [(index, r.passes / r.valid) for index, r in enumerate(results) if r.valid]
@@ -244,5 +242,4 @@ def blocks(results: Sequence[BlockResult], mean: float | None) -> Element:
     steps = [h("line", x1=x(a[0]), y1=y(a[1]), x2=x(b[0]), y2=y(b[1]), class_="step") for a, b in pairwise(rates)]
     radius = 4 if len(results) <= 60 else 2
     dots = [h("circle", cx=x(i), cy=y(rate), r=radius, class_="dot") for i, rate in rates]
-    label = f"Pass rate of {plural(len(results), 'block')} in launch order; overall {percent(mean)}"
     return svg(height, label, rules, level, steps, dots, ticks)
