@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.support.agent_behaviours import (
     healthy_provider,
     loss_of,
 )
-from trialfleet_ledger.records.verdicts import HaltScope, LossClass
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
 from trialfleet_sandbox.protocol import Exit
 
 BEHAVIOURS = 100  # `python -m tests.bench behaviours` plays 10,000
@@ -27,6 +28,29 @@ def test_no_behaviour_is_a_loss(tmp_path: Path) -> None:
             behaviour = draw_behaviour(random.Random(seed))
             loss = loss_of(behaviour, provider, tmp_path / str(seed))
             assert loss is None, (seed, loss, behaviour)
+
+
+def test_honest_trials_beside_them_have_their_verdicts(tmp_path: Path) -> None:
+    """At the same provider, at the same time."""
+    honest = Behaviour("command", (claiming_call(""),) * 3, b"done\n", b"", Exit(0, "itself", 1.0, 1.0))
+    over = threading.Event()
+    lost: list[Loss | None] = []
+
+    def work_honestly() -> None:
+        while not over.is_set():
+            lost.append(loss_of(honest, provider, tmp_path / f"honest-{len(lost)}"))
+
+    with healthy_provider() as provider:
+        beside = threading.Thread(target=work_honestly)
+        beside.start()
+        try:
+            for seed in range(BEHAVIOURS // 4):
+                loss_of(draw_behaviour(random.Random(f"beside-{seed}")), provider, tmp_path / str(seed))
+        finally:
+            over.set()
+            beside.join(60)
+    assert len(lost) >= 5
+    assert lost == [None] * len(lost)
 
 
 def test_a_provider_that_refuses_everybody_is_a_loss_with_any_behaviour(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass, replace
 
+from trialfleet_ledger.attempt_ends import EndEvent, loss_of_event
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import End, Intent, Patch
@@ -62,7 +63,9 @@ def stopped_by_operator(gone: RunnerTermination, why: str) -> RunnerTermination:
     verdict; what halts the campaign stays what it is."""
     if gone.named is not None or gone.code == RunnerExit.REFUSED:
         return gone
-    return replace(gone, named=Loss(loss=LossClass.INTERRUPTED, message=why, agent_started=False))
+    loss = loss_of_event(EndEvent.OPERATOR_STOP)
+    assert loss is not None, "the operator is a witness"
+    return replace(gone, named=Loss(loss=loss, message=why, agent_started=False))
 
 
 def explained(end: End, named: Loss | None) -> End:

@@ -269,8 +269,8 @@ def refuse_witnessed(report: GatewayReport | None, ended: Exit | None, condition
     requests of our own. What the agent's program did or printed is nothing of that."""
     if ended is None:
         return
-    if ended.cause == "stopped":
-        raise Lost(LossClass.TERMINATED, "the runner was told to stop")
+    if ended.cause == "stopped" and (loss := loss_of_event(EndEvent.STOP_SIGNAL, cause=ended.cause)):
+        raise Lost(loss, "the runner was told to stop")
     if report is None:
         return
     if report.halt is not None and (loss := loss_of_event(EndEvent.REFUSED_BY_PROVIDER, cause=ended.cause)):

@@ -48,6 +48,15 @@ def test_each_row_of_the_table(event: EndEvent, cause: Cause, within: bool) -> N
     assert loss_of_event(event, cause=cause, within_limits=within) is expected
 
 
+def test_every_loss_of_the_table_is_decided_by_it() -> None:
+    """No code names the loss of such an event by itself: it asks the table."""
+    root = Path(__file__).parents[3]
+    sources = [*root.glob("runner_image/**/*.py"), *root.glob("controller/**/*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in sources if path.name != "attempt_ends.py"]
+    losses = [event for event, rule in END_RULES.items() if rule.loss is not None]
+    assert [event for event in losses if not any(f"EndEvent.{event.name}" in text for text in texts)] == []
+
+
 @pytest.mark.parametrize("event", EndEvent)
 def test_the_reference_shows_each_row_with_its_witness_and_loss(event: EndEvent) -> None:
     (row,) = (line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {event} |"))

@@ -34,12 +34,14 @@ QUEUE_DISRUPTIONS = {
 }
 
 EVICTED = "Evicted"  # the reason of a pod that its kubelet evicted; evictions through the API have none
-POD_REASONS = {
-    "Preempting": LossClass.EVICTED,
-    "NodeLost": LossClass.NODE_LOST,
-    "NodeShutdown": LossClass.NODE_LOST,
-    "Shutdown": LossClass.NODE_LOST,
-    "Terminated": LossClass.NODE_LOST,  # a graceful shutdown of the node
+POD_EVENTS = {
+    "Preempting": EndEvent.PREEMPTED,
+    "NodeLost": EndEvent.NODE_GONE,
+    "NodeShutdown": EndEvent.NODE_GONE,
+    "Shutdown": EndEvent.NODE_GONE,
+    "Terminated": EndEvent.NODE_GONE,  # a graceful shutdown of the node
+}
+POD_REASONS = {  # of pods in which nothing has run, or whose own deadline has passed
     "NodeAffinity": LossClass.UNSCHEDULABLE,
     "UnexpectedAdmissionError": LossClass.UNSCHEDULABLE,
     "DeadlineExceeded": LossClass.TERMINATED,

@@ -207,6 +207,8 @@ def _witnessed(event: EndEvent) -> LossClass:
 def _by_pod_reason(pod: Pod) -> Loss | None:
     if pod.reason.startswith(reasons.REFUSED_BY_NODE):
         return _pod_loss(LossClass.UNSCHEDULABLE, pod, "its node refused it")
+    if (event := reasons.POD_EVENTS.get(pod.reason)) is not None:
+        return _pod_loss(_witnessed(event), pod, "ended by the cluster")
     loss = reasons.POD_REASONS.get(pod.reason)
     if loss is None and _refused_by_node(pod):
         return _pod_loss(LossClass.UNSCHEDULABLE, pod, "its node refused it")
