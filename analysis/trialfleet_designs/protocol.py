@@ -178,6 +178,10 @@ class Design(Generic[D, F]):
         """None: that of the declared contrast."""
         return None
 
+    def name_outcome(self, found: F) -> str | None:
+        """Its outcome in a word or two, where that is none of a contrast's."""
+        return None
+
     def goes_on(self, found: F) -> bool:
         """Whether a later look may still decide."""
         return False

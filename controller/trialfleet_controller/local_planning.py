@@ -94,6 +94,9 @@ def _not_in_workspaces(plan: Plan, objects: Objects) -> Iterator[str]:
             )
 
 
+LEFT_OUT_NAMED = 8
+
+
 def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
     """Warnings about settings in a context's files that do not reach the agent."""
     given = {
@@ -104,9 +107,11 @@ def _left_out(plan: Plan, objects: Objects) -> Iterator[str]:
     for name, kind, files in sorted(given):
         _, left_out = deliverable_files(kind, read_files(unpack(objects.get(files))))
         if left_out:
+            more = f" and {len(left_out) - LEFT_OUT_NAMED:,} more" if len(left_out) > LEFT_OUT_NAMED else ""
             yield (
-                f"conditions.{name}: left out of what {kind} gets, since it is not only what the model reads: "
-                f"{', '.join(left_out)}"
+                f"conditions.{name}: settings in its files that do not reach {kind}, because they change more "
+                f"than what the model reads: {', '.join(left_out[:LEFT_OUT_NAMED])}{more}; what a condition may "
+                "set stands in its `settings:`, `mcp:`, `skills:` and the agent's `model:`"
             )
 
 

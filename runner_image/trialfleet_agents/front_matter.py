@@ -4,9 +4,11 @@ keys that say what the model reads; others choose models, tools, permissions, li
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _FILE = re.compile(
-    r"(?:.*/)?\.(?:agents|claude|codex|copilot|gemini|github|opencode)/(?:agent|command|mode|skill)s?/.*\.md",
+    r"(?:.*/)?\.(?:agents|claude|codex|copilot|gemini|github|opencode)/"
+    r"(?:(?:agent|command|mode)s?/.*\.md|skills?/(?:.*/)?skill\.md)",
     re.DOTALL,
 )
 _TEXT = frozenset(
@@ -15,6 +17,8 @@ _TEXT = frozenset(
         *("argument-hint", "arguments", "when_to_use", "paths", "disable-model-invocation", "user-invocable"),
     }
 )
+UNCLEAR_FRONT_MATTER = "its front matter: put one key on each line, and indent the further lines of a value"
+_BREAKS = ("Cc", "Zl", "Zp")  # some programs end a line there
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)[ \t]*:(?:[ \t]|$)")
 _OF_KEY = re.compile(r"[ \t]|- |-$|#|$")  # how a line begins that is none of the mapping's own
 
@@ -43,7 +47,7 @@ def restrict_front_matter(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
     lines = text.split("\n")
     bare = [line.removesuffix("\r") for line in lines]
     end = next((number for number, line in enumerate(bare[1:], start=1) if line.rstrip() == "---"), None)
-    if bare[0] != "---" or end is None:
+    if bare[0].rstrip() != "---" or end is None:
         return None
     keys = _keys_of(bare[1:end])
     if keys is None:
@@ -59,7 +63,7 @@ def _keys_of(lines: list[str]) -> list[str | None] | None:
     found: list[str | None] = []
     key: str | None = None
     for line in lines:
-        if not line.replace("\t", " ").isprintable():
+        if any(unicodedata.category(sign) in _BREAKS for sign in line if sign != "\t"):
             return None
         named = _KEY.match(line)
         if named is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from trialfleet_agents.front_matter import has_front_matter, restrict_front_matter
+from trialfleet_agents.front_matter import UNCLEAR_FRONT_MATTER, has_front_matter, restrict_front_matter
 from trialfleet_agents.registry import find_kind
 
 Patterns = Sequence[Sequence[str]]  # of keys, by levels
@@ -31,7 +31,7 @@ def deliverable_files(kind: str, files: Mapping[str, bytes]) -> tuple[dict[str, 
         elif known.files.roots and has_front_matter(path):
             restricted = restrict_front_matter(data)
             if restricted is None:
-                left_out.append(f"{path} (its front matter is not one key a line)")
+                left_out.append(f"{path} ({UNCLEAR_FRONT_MATTER})")
             else:
                 delivered[path], refused_keys = restricted
                 left_out += [f"{path}: {name}" for name in refused_keys]

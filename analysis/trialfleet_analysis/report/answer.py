@@ -101,7 +101,7 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
     if outcome in SHOWN:
         return f"On {on}, {a} passed {outcome} often than {b}"
     going_on = result.monitored or result.design.goes_on(result.found)
-    if _equivalent(result) and not going_on:
+    if claims_equivalence(result, outcome):
         margin, at = unsigned_points(result.declared.margin), " at the looks" * result.design.allows_for_looks
         return (
             f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
@@ -113,6 +113,13 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         totals = f"given their totals no result reaches p ≤ {result.declared.alpha:g}"
         return f"{nothing}: {few}, and {totals}" if few else f"{nothing}: {totals}"
     return nothing
+
+
+def claims_equivalence(result: DeclaredResult, outcome: Outcome) -> bool:
+    """Whether the answer is that the difference is no larger than the margin."""
+    if outcome not in ("not_shown", "not_possible"):
+        return False
+    return _equivalent(result) and not (result.monitored or result.design.goes_on(result.found))
 
 
 def _on(result: DeclaredResult) -> str:

@@ -17,8 +17,8 @@ def spent(report: Report, contrast: Contrast) -> str | None:
 def _explain_no_pass_cost(report: Report, contrast: Contrast) -> str:
     """Cheap trials that fail are no bargain: why the costs of a pass are not compared, as a clause."""
     sides = (contrast.treatment, contrast.control)
-    why = next((one.reason for one in report.analysis.costs if one.condition in sides and one.reason), None)
-    return "" if why is None else f"; what a pass cost is not known: {why}"
+    lacking = next((one for one in report.analysis.costs if one.condition in sides and one.reason), None)
+    return "" if lacking is None else f"; what a pass of {lacking.condition} cost is not known: {lacking.reason}"
 
 
 def _per_pass(report: Report, contrast: Contrast) -> str | None:

@@ -9,11 +9,14 @@ from trialfleet_statistics.estimates import Estimand
 
 
 def suggest_more_trials(report: Report) -> str | None:
-    """None where a difference was found, and where the power of the declared contrast is not known."""
+    """None where a difference was found or none can be, while the campaign runs, and where the power of the
+    declared contrast is not known."""
     declared, found = report.analysis.declared, report.analysis.outlook.more
     if declared is None or report.headline is None or report.design.plans_power or not found:
         return None
-    if report.decision in ("more", "less"):
+    if report.decision in ("more", "less", "not_possible") or report.analysis.monitored:
+        return None
+    if any(one.mde is None for one in report.analysis.outlook.detectable if one.estimand == declared.reach):
         return None
     run, *others = found
     reps = next((one for one in others if one.tasks == run.tasks), None)

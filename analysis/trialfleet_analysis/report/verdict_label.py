@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trialfleet_analysis.report.answer import claims_equivalence
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import declared_result
 from trialfleet_designs.comparison.outcome import Outcome
@@ -15,19 +16,29 @@ LABELS: dict[Outcome, str] = {
     "undefined": "No answer",
     "shown": "Shown",
 }
-OF_METRIC: dict[Outcome, str] = {"more": "More", "less": "Less"}
-OF_TREND: dict[Outcome, str] = {"more": "Rises with the dose", "less": "Falls with the dose"}
+ALIKE = "Alike within the margin"
+NOT_FINISHED = "Not finished: no conclusion yet"
 
 
 def label_verdict(report: Report) -> str | None:
-    """None where nothing was declared. An interim answer is never more than a tendency."""
+    """As the first sentence has it; None where nothing was declared. While trials are missing that may change the
+    answer there is none."""
     outcome = report.decision
     if outcome is None:
         return None
-    if report.state == "interim" and outcome != "undefined":
-        return "Not finished: no conclusion yet"
     result = declared_result(report)
-    if outcome == "not_shown" and result and result.equivalence and result.equivalence.equivalent:
-        return "Alike within the margin"
-    own = {"metric": OF_METRIC, "trend": OF_TREND}.get(report.analysis.design, LABELS)
-    return own.get(outcome, LABELS[outcome])
+    if result is not None and claims_equivalence(result, outcome):
+        return ALIKE
+    if outcome != "undefined" and _is_open(report, outcome):
+        return NOT_FINISHED
+    return report.design.name_outcome(report.analysis.found) or LABELS[outcome]
+
+
+def _is_open(report: Report, outcome: Outcome) -> bool:
+    """Whether later trials may change it."""
+    design, found = report.design, report.analysis.found
+    if design.has_ended(found):
+        return False
+    if outcome in ("not_shown", "not_possible") and design.goes_on(found):
+        return True
+    return report.analysis.monitored and not design.allows_for_looks

@@ -83,6 +83,8 @@ def _only_these(result: DeclaredResult) -> Iterator[str]:
     """A difference on these tasks that tasks like them need not have."""
     if result.estimand != "these_tasks" or outcome_of(result) not in ("more", "less"):
         return
+    if result.monitored or result.extended:  # nothing holds yet
+        return
     like = result.contrast.tasks_like_these.difference
     shown = point_limits(like)
     if shown is not None and like.low is not None and like.high is not None and like.low <= 0 <= like.high:

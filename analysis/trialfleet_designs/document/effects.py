@@ -10,12 +10,13 @@ from trialfleet_statistics.estimates import Interval
 
 @dataclass(frozen=True)
 class DrawnEffect:
-    """`unit`: of `interval`, a difference of rates or a ratio; `margins`: limits that the test is against; `less`,
-    `more`: what lies on either side of no effect."""
+    """`unit`: of `interval`, a difference of rates or a ratio; `limits`: both in words, None without any;
+    `margins`: what the test is against; `less`, `more`: what lies on either side of no effect."""
 
     title: str
     unit: Literal["difference", "ratio"]
     interval: Interval
     less: str
     more: str
+    limits: str | None
     margins: tuple[float, ...] = ()

@@ -21,15 +21,16 @@ TERMS = (
         "interval",
         "95% interval",
         r"\d[\d.]*% interval",
-        "The true differences that these trials are compatible with. Of a hundred campaigns like this one, about "
-        "ninety-five have an interval that holds the true value.",
+        "The true values that these trials are compatible with. Of many campaigns like this one, the share that "
+        "is named has an interval with the true value inside.",
     ),
     Term(
         "p",
         "p",
         r"p [=<≤] \d+(?:\.\d+)?",
-        "How often chance alone would part the conditions at least as far as this, if there were no difference. "
-        "Small values speak against chance. It is not the probability that the answer is wrong.",
+        "How often chance alone would give results at least this far from what the test assumes: no difference, "
+        "or, of a question within a margin, one as large as the margin. Small values speak against that. It is "
+        "not the probability that the answer is wrong.",
     ),
     Term(
         "power",
@@ -89,7 +90,8 @@ TERMS = (
         "The pass rate if every lost trial had failed, and if every one had passed.",
     ),
 )
-_PATTERN = re.compile("|".join(f"(?P<t{n}>{one.pattern})" for n, one in enumerate(TERMS)))
+_ANY = "|".join(f"(?P<t{n}>{one.pattern})" for n, one in enumerate(TERMS))
+_PATTERN = re.compile(rf"(?<![\w-])(?:{_ANY})(?![\w-])")  # not inside the names of tasks and conditions
 
 
 def split_terms(sentence: str) -> list[tuple[str, Term | None]]:

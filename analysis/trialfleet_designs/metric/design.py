@@ -54,6 +54,9 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
     def tell_outcome(self, found: MetricFinding) -> Outcome:
         return metric_outcome(found)
 
+    def name_outcome(self, found: MetricFinding) -> str | None:
+        return ("Less", None, "More")[found.direction + 1] if found.shown else None
+
     def list_effects(self, found: MetricFinding) -> tuple[DrawnEffect, ...]:
         return (draw_ratio(found),)
 

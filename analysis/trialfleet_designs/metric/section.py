@@ -57,7 +57,9 @@ def tabulate_metric(found: MetricFinding) -> ReportTable:
 def draw_ratio(found: MetricFinding) -> DrawnEffect:
     noun = WORDS[found.metric].noun
     names = f"{found.treatment.condition} over {found.control.condition}"
-    return DrawnEffect(f"{noun.capitalize()}, {names}", "ratio", found.ratio, "less", "more")
+    return DrawnEffect(
+        f"{noun.capitalize()}, {names}", "ratio", found.ratio, "less", "more", ratio_limits(found.ratio)
+    )
 
 
 def metric_section(found: MetricFinding) -> ReportSection:

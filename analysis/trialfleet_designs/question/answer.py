@@ -86,7 +86,7 @@ def _contradict(found: QuestionFinding) -> tuple[str, ...]:
     low, high = found.interval.low, found.interval.high
     if low is None or high is None:
         return ()
-    if high < -found.margin:
+    if found.is_harm:
         return (f"By its interval, the pass rate of {found.treatment} is lower by more than the margin.",)
     if low > found.margin and found.question == "equivalent":
         return (f"By its interval, the pass rate of {found.treatment} is higher by more than the margin.",)

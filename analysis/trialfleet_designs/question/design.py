@@ -53,6 +53,9 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
     def tell_outcome(self, found: QuestionFinding) -> Outcome:
         return question_outcome(found)
 
+    def name_outcome(self, found: QuestionFinding) -> str | None:
+        return "Worse than the margin" if found.is_harm else None
+
     def list_effects(self, found: QuestionFinding) -> tuple[DrawnEffect, ...]:
         return (draw_difference(found),)
 

@@ -89,6 +89,11 @@ class QuestionFinding:
         return self.ended is None and (self.monitored or bool(self.planned))
 
     @property
+    def is_harm(self) -> bool:
+        """Whether the interval shows a rate that is lower by more than the margin."""
+        return self.interval.high is not None and self.interval.high < -self.margin
+
+    @property
     def robust(self) -> bool:
         """Whether every assumption about lost first runs leads to the same decision."""
         return len({one.shown for one in self.scenarios}) < 2

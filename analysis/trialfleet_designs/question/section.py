@@ -64,7 +64,7 @@ def _limits(of: Interval | None, rate: float | None) -> Value:
 def draw_difference(found: QuestionFinding) -> DrawnEffect:
     both = (-found.margin, found.margin) if found.question == "equivalent" else (-found.margin,)
     title = f"Difference in pass rate, {found.treatment} − {found.control}"
-    return DrawnEffect(title, "difference", found.interval, "worse", "better", both)
+    return DrawnEffect(title, "difference", found.interval, "worse", "better", point_limits(found.interval), both)
 
 
 def question_section(found: QuestionFinding) -> ReportSection:

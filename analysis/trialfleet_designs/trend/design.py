@@ -47,6 +47,9 @@ class TrendDesign(Design[TrendPrimary, TrendFinding]):
     def answer(self, found: TrendFinding, reported: Reported) -> tuple[str, ...]:
         return trend_answer(found, EXTENDED if reported.extended else None)
 
+    def name_outcome(self, found: TrendFinding) -> str | None:
+        return {"more": "Rises with the dose", "less": "Falls with the dose"}.get(trend_outcome(found))
+
     def tell_outcome(self, found: TrendFinding) -> Outcome:
         return trend_outcome(found)
 

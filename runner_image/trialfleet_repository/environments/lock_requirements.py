@@ -11,7 +11,7 @@ _INDEX = re.compile(
     r"\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--no-index|--trusted-host|--pre|--prefer-binary)\b"
 )
 _ENDS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")  # where lines end for uv
-_COMMENT = re.compile(r"(?:^| )#")
+_COMMENT = re.compile(r"(?:^|\s)#")
 _HASH = re.compile(r"--hash=[a-z0-9]+:[A-Za-z0-9_=-]+")
 
 
@@ -23,7 +23,8 @@ def read_requirements(lock: bytes) -> bytes:
     >>> read_requirements(b"--index-url https://index.example/\\nblinker==1.9 --hash=sha256:00\\n")
     b'blinker==1.9 --hash=sha256:00\\n'
     """
-    kept = [line for line in _ENDS.split(lock.decode("utf-8", "surrogateescape")) if not _INDEX.match(line)]
+    text = lock.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    kept = [line for line in _ENDS.split(text) if not _INDEX.match(line)]
     for line in kept:
         if not _is_harmless(line):
             raise OperatorError(
@@ -37,10 +38,9 @@ def read_requirements(lock: bytes) -> bytes:
 
 def _is_harmless(line: str) -> bool:
     """uv takes options that stand after a hash, too."""
-    text = line.rstrip("\r\n")
-    if "${" in text or not text.replace("\t", " ").isprintable():
+    text = _COMMENT.split(line.rstrip("\r\n"), maxsplit=1)[0].strip(" \t\f")
+    if "${" in line or not text.replace("\t", " ").isprintable():
         return False
-    text = _COMMENT.split(text.strip(), maxsplit=1)[0].rstrip()
     words = text.removesuffix("\\").replace("--hash ", "--hash=").split()
     first = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
     starts = not words or first == 0 or (words[0][0].isascii() and words[0][0].isalnum())

@@ -110,6 +110,14 @@ _CLOSED = RequestRefused("closed", "the attempt is over")
 
 
 @dataclass
+class HeldPlace:
+    """Of a request that no model answers. `counted`: the provider has answered it, and has not failed."""
+
+    refused: RequestRefused | None
+    counted: bool = False
+
+
+@dataclass
 class Spent:
     """What a trial has spent, and what requests in flight hold."""
 
@@ -184,19 +192,21 @@ class BudgetLedger:
                 self._changed.wait(_WAIT_S)
 
     @contextmanager
-    def hold_place(self, while_busy: Callable[[], object] = lambda: None) -> Generator[RequestRefused | None]:
-        """For a request that no model answers: it is one of those in flight, and counts towards `max_requests`."""
+    def hold_place(self, while_busy: Callable[[], object] = lambda: None) -> Generator[HeldPlace]:
+        """For a request that no model answers: it is one of those in flight, and counts towards `max_requests` if
+        it is `counted`."""
         with self._changed:
             while (refused := _CLOSED if self._closed else self._judge_count()) is None and self._is_full():
                 while_busy()
                 self._changed.wait(_WAIT_S)
             self._spent.in_flight += refused is None
+        held = HeldPlace(refused)
         try:
-            yield refused
+            yield held
         finally:
             with self._changed:
                 self._spent.in_flight -= refused is None
-                self._spent.requests += refused is None
+                self._spent.requests += refused is None and held.counted
                 self._changed.notify_all()
 
     def _price(self, model: str, tier: str | None) -> Price | None:

@@ -179,17 +179,18 @@ class Gateway:
         shared.answers.close()
         if self.socket is not None:
             self.socket.unlink(missing_ok=True)
-        suspect, model = shared.tally.planned.suspect, shared.tally.main_model
-        if suspect is not None and model and self._probe.confirms(suspect, model, shared.bodies.redact):
+        suspect = shared.tally.planned.suspect
+        if suspect is not None and self._probe.confirms(suspect, suspect.sent.model, shared.bodies.redact):
             shared.tally.halt_campaign(suspect.failure.message)
 
     def ask_again(self, stop: threading.Event) -> None:
         """After `close`: whether the provider has given up. Takes up to a minute, and only after an outage of a
         minute or more; ends early when `stop` is set."""
         tally = self._shared.tally
-        outage, model = tally.planned.outage, tally.main_model
-        if outage is not None and model:
-            tally.gave_up = self._probe.gave_up(outage, model, tally.planned.passed, stop)
+        outage = tally.planned.outage
+        if outage is not None:
+            passed = tally.planned.passed if tally.agent_acts else None
+            tally.gave_up = self._probe.gave_up(outage, outage.sent.model, passed, stop)
 
     def __enter__(self) -> Gateway:
         return self

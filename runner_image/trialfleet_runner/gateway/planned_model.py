@@ -24,6 +24,11 @@ class SentRequest:
     headers: dict[str, str]
     body: dict[str, Any]
 
+    @property
+    def model(self) -> str:
+        """As the provider was asked for it."""
+        return self.dialect.model(self.body)
+
 
 @dataclass(frozen=True)
 class FailedRequest:

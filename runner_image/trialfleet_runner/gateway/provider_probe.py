@@ -55,11 +55,13 @@ class ProviderProbe:
             return False
         return suspect.failure.of_key or not any(self.ask(other) is None for other in others)
 
-    def gave_up(self, last: FailedRequest, model: str, passed: int, stop: threading.Event) -> bool:
+    def gave_up(self, last: FailedRequest, model: str, passed: int | None, stop: threading.Event) -> bool:
         """Whether the agent's last request, repeated 0, 20 and 60 s after its end, is never answered, and one of
         our own is not, either: an agent can compose what nobody answers. Ours has as many tokens as the provider
         has answered in this attempt (`passed`), and no more than the agent's: a limit of the account may let only
-        small ones through. A refusal is an answer. False also if `stop` is set in the meantime."""
+        small ones through. None: no model had answered yet, so that the program composed the request, and not the
+        agent; then the repetitions decide alone. A refusal is an answer. False also if `stop` is set in the
+        meantime."""
         dialect, sent = last.sent.dialect, last.sent
         body = dialect.with_cap(sent.body, _OUTPUT_TOKENS) or sent.body
         repeated = SentRequest(dialect, sent.query, sent.headers, body)
@@ -69,8 +71,12 @@ class ProviderProbe:
                 return False
             if not self._is_unanswered(repeated):
                 return False
+        if passed is None:
+            return True
         tokens = min(passed, measure_request(body, len(json.dumps(body))).least_tokens)
-        return self._is_unanswered(_requests_of_ours(dialect, model, tokens)[0])
+        own = _requests_of_ours(dialect, model, tokens)[0]
+        capped = own.dialect.with_cap(own.body, _OUTPUT_TOKENS) or own.body
+        return self._is_unanswered(replace(own, body=capped))
 
     def _is_unanswered(self, request: SentRequest) -> bool:
         failure = self.ask(request)

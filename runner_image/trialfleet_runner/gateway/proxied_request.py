@@ -208,11 +208,13 @@ class ProxiedRequest:
         )
 
     def _interrupted(self, answer: ModelAnswer) -> None:
-        """The agent or the runner hung up on a stream that the provider had begun: a model is at work then, seen
-        or not, and what follows is not needed for a turn."""
+        """The agent or the runner hung up on a stream that the provider had begun. A model may have been at work,
+        seen or not, and is paid by its time; a turn, and a sign that the provider answers, is what has content."""
         self._charge(answer, self.of.clock() - self.started)
-        self._succeed(answer)
-        turn = self._settle(self.call.dialect.calls(answer.body))
+        self.read = True
+        if answer.begun:
+            self._succeed(answer)
+        turn = self._settle(self.call.dialect.calls(answer.body)) if answer.begun else self._settle()
         self.of.tally.hung_up()
         self._record(None, answer, turn, "interrupted")
 

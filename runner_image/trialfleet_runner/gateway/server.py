@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -138,11 +139,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def _relay(self, method: str, target: str, headers: dict[str, str], data: bytes | None) -> None:
         """A request that no model answers: passed through, and counted with the others."""
-        with self._shared.account.hold_place(self._shared.drop_left) as refused:
-            if refused is not None:
-                self._shared.tally.refuse(refused.message, refused.stop)
-                raise _Refused(400, "invalid_request_error", f"trialfleet: {refused.message}")
+        with self._shared.account.hold_place(self._shared.drop_left) as held:
+            if held.refused is not None:
+                self._shared.tally.refuse(held.refused.message, held.refused.stop)
+                raise _Refused(400, "invalid_request_error", f"trialfleet: {held.refused.message}")
             status, back, answer = self._relayed(method, target, headers, data)
+            held.counted = status < 500 and status != HTTPStatus.TOO_MANY_REQUESTS
         self._reply.whole(status, back, answer)
 
     def _relayed(

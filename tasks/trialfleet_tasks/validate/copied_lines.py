@@ -90,7 +90,8 @@ def describe_copied_lines(added: AddedLines, environment: Path, workspace: Tree)
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         where = ", ".join(found[:_NAMED]) + more
         return (
-            f"{LINES} or more consecutive lines that the fix adds lie in {where}: an agent could copy them there"
+            f"{LINES} or more consecutive lines that the fix adds lie in {where}: an agent could copy them from "
+            "there; leave that package or folder out of the environment, or drop the task"
         )
     if ended:
         return f"lines of the fix were searched in the first {plural(count - 1, 'file')} of the environment alone"
@@ -122,7 +123,10 @@ def _files_of(environment: Path, suffixes: frozenset[str]) -> Iterator[tuple[Pat
         for name in sorted(names):
             file = Path(place, name)
             if file.suffix in suffixes:
-                facts = file.lstat()
+                try:
+                    facts = file.lstat()
+                except OSError:  # it is gone, or not ours to read
+                    continue
                 if stat.S_ISREG(facts.st_mode) and facts.st_size <= MAX_FILE_BYTES:
                     yield file, facts.st_size
 

@@ -298,8 +298,9 @@ def test_requests_that_no_model_answers_are_among_those_in_flight() -> None:
     held = [admitted(account, asked(tools=False)) for _ in range(MOST_IN_FLIGHT)]
 
     def relay() -> None:
-        with account.hold_place() as refused:
-            assert refused is None
+        with account.hold_place() as held:
+            assert held.refused is None
+            held.counted = True
             entered.set()
 
     waiting = threading.Thread(target=relay)
@@ -309,6 +310,9 @@ def test_requests_that_no_model_answers_are_among_those_in_flight() -> None:
     assert entered.wait(10)
     waiting.join(10)
     assert account.spent.requests == 2
+    with account.hold_place():
+        pass
+    assert account.spent.requests == 2, "the provider has failed it"
     account.close()
-    with account.hold_place() as refused:
-        assert refused is not None
+    with account.hold_place() as held:
+        assert held.refused is not None

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialfleet_agents.chosen_settings import paths_of
+from trialfleet_agents.front_matter import UNCLEAR_FRONT_MATTER
 from trialfleet_agents.registry import KINDS
 from trialfleet_agents.workspace_settings import deliverable_files
 
@@ -135,7 +136,7 @@ def test_front_matter_keeps_what_the_model_reads(kind: str, path: str) -> None:
 )
 def test_front_matter_that_two_programs_could_read_in_two_ways_is_left_out(text: str) -> None:
     (named,) = deliverable_files("claude-code", {TEXTS[0]: text.encode()})[1]
-    assert named == f"{TEXTS[0]} (its front matter is not one key a line)"
+    assert named == f"{TEXTS[0]} ({UNCLEAR_FRONT_MATTER})"
 
 
 def test_hooks_of_a_context_arrive() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from trialfleet_analysis.analysis_plan.screens import TaskEffect
 from trialfleet_analysis.analysis_plan.sensitivity import ScenarioFinding
 from trialfleet_analysis.cells import ENDINGS
 from trialfleet_analysis.rates import CellResult
+from trialfleet_analysis.report.answer import claims_equivalence
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.declared_result import declared_result
-from trialfleet_analysis.report.figures.forest import KEYS, MOST_DOTS, Forest, Mark, MarkedRow, RepDots
-from trialfleet_analysis.report.figures.scales import differences, nice
+from trialfleet_analysis.report.declared_result import declared_result, outcome_of
+from trialfleet_analysis.report.figures.forest import KEYS, MOST_DOTS, Forest, Mark, MarkedRow, MarkKind, RepDots
+from trialfleet_analysis.report.figures.scales import Scale, differences, nice
 from trialfleet_analysis.report.findings.contrasts import ROLES
 from trialfleet_analysis.report.findings.reliability import SCENARIOS, decision
 from trialfleet_designs.comparison.contrast import Contrast
@@ -35,6 +37,7 @@ from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_statistics.estimates import Interval, Test
 
 POINTS = "difference in pass rate, percentage points"
+NARROW = 0.05  # range of ratios whose marks need three decimals
 AT_EITHER_END = 4  # tasks on the first screen, where there are more than twice as many
 
 
@@ -44,6 +47,7 @@ def find_differences(report: Report) -> Forest | None:
     if headline is None or declared is None or all(part.estimate is None for part in _parts(headline)):
         return None
     margins = () if declared.margin is None else (declared.margin, -declared.margin)
+    intervals = _list_intervals(report, headline)
     rows = tuple(
         MarkedRow(
             name,
@@ -52,15 +56,15 @@ def find_differences(report: Report) -> Forest | None:
             ((points(part.estimate), _cut_limits(part)),) if part.estimate is not None else (),
             f"{name}: {bare_points(part.estimate)}, interval {point_limits(part) or 'undefined'} points",
         )
-        for (kind, name), estimand, part in zip(KEYS, ESTIMANDS, _parts(headline), strict=True)
+        for (kind, name), estimand, part in zip(KEYS, ESTIMANDS, intervals, strict=True)
     )
     return Forest(
         anchor="difference",
         title=f"Difference in pass rate, {headline.treatment} − {headline.control}",
         axis=POINTS,
-        scale=differences([*_all_limits([headline]), *margins]),
+        scale=differences([*(limit for part in intervals for limit in _numbers(part)), *margins]),
         rows=rows,
-        caption=f"Dot: the estimate. Line: its {level(1 - declared.alpha)} interval.{_name_margins(margins)}",
+        caption=f"Dot: the estimate. Line: its {level(intervals[0].level)} interval.{_name_margins(margins)}",
         zero=0.0,
         below="worse",
         above="better",
@@ -81,19 +85,20 @@ def _draw_effect(number: int, one: DrawnEffect) -> Forest:
     of, ratio = one.interval, one.unit == "ratio"
     ends = [*_numbers(of), *one.margins]
     shown = times(of.estimate) if ratio or of.estimate is None else points(of.estimate)
-    limits = f"{times(of.low)} to {times(of.high)}" if ratio else point_limits(of) or "no interval"
-    known = [1.0, *(end for end in ends if end is not None)]
+    limits = one.limits or "no interval"
+    scale = _scale_of_ratios([1.0, *(end for end in ends if end is not None)]) if ratio else differences(ends)
+    mark = Mark(_kind_of(of.estimand), of.estimate, of.low, of.high)
+    if one.limits is not None:  # an open end reaches to the scale's
+        low, high = (scale.low if of.low is None else of.low), (scale.high if of.high is None else of.high)
+        mark = replace(mark, low=low, high=high)
+    line = f" Line: its {level(of.level)} interval." if one.limits is not None else ""
     return Forest(
         anchor=f"effect-{number}",
         title=one.title,
         axis="ratio" if ratio else POINTS,
-        scale=nice(min(known), max(known), times) if ratio else differences(ends),
-        rows=(
-            MarkedRow(
-                "", None, (Mark("these", *_numbers(of)),), ((shown, limits),), f"{one.title}: {shown}, {limits}"
-            ),
-        ),
-        caption=f"Dot: the estimate. Line: its {level(of.level)} interval.{_name_margins(one.margins)}",
+        scale=scale,
+        rows=(MarkedRow("", None, (mark,), ((shown, limits),), f"{one.title}: {shown}, {limits}"),),
+        caption=f"Dot: the estimate.{line}{_name_margins(one.margins)}",
         zero=1.0 if ratio else 0.0,
         below=one.less,
         above=one.more,
@@ -101,11 +106,26 @@ def _draw_effect(number: int, one: DrawnEffect) -> Forest:
     )
 
 
+def _scale_of_ratios(known: Sequence[float]) -> Scale:
+    digits = 2 if max(known) - min(known) >= NARROW else 3
+    return nice(min(known), max(known), lambda value: f"×{value:,.{digits}f}")
+
+
 def _name_margins(margins: Sequence[float]) -> str:
     if not margins:
         return ""
     sign = "±" if len(margins) > 1 else "−"
     return f" Dashed: the declared margin, {sign}{unsigned_points(abs(margins[0]))} points."
+
+
+def _list_intervals(report: Report, headline: Contrast) -> tuple[Interval, Interval]:
+    """Those of the tests that decide: against the margin, where the answer is that the two are alike."""
+    result = declared_result(report)
+    against = {one.estimand: one.interval for one in report.analysis.equivalence}
+    if result is None or not claims_equivalence(result, outcome_of(result)) or len(against) < len(ESTIMANDS):
+        return _parts(headline)
+    these, like = (against[name] for name in ESTIMANDS)
+    return these, like
 
 
 def _cut_limits(found: Interval) -> str:
@@ -190,7 +210,7 @@ def find_extreme_tasks(report: Report) -> Forest | None:
     rows = tuple(
         MarkedRow(
             one.task,
-            None,
+            "found" if one.found else None,
             (),
             (
                 (bare_points(one.difference), f"{one.passes_treatment}/{one.valid_treatment} {screen.treatment}"),
@@ -212,8 +232,14 @@ def find_extreme_tasks(report: Report) -> Forest | None:
         axis="",
         scale=differences(()),
         rows=rows,
-        caption=f"{_explain_dots(rows)} Difference in points; that of a single task is mostly chance.{some}",
+        caption=f"{_explain_dots(rows)} Difference in points. {_judge_tasks(shown)}{some}",
     )
+
+
+def _judge_tasks(shown: Sequence[TaskEffect]) -> str:
+    if any(one.found for one in shown):
+        return "Found: the task’s own test, corrected for the number of tasks."
+    return "No single task shows a difference by itself."
 
 
 def _explain_dots(rows: Sequence[MarkedRow]) -> str:
@@ -239,7 +265,7 @@ def find_scenarios(report: Report) -> Forest | None:
         MarkedRow(
             SCENARIOS[one.name],
             None,
-            (Mark("these", one.difference, None, None),),
+            (Mark(_kind_of(found.estimand), one.difference, None, None),),
             (_decided(one),),
             f"{SCENARIOS[one.name]}: {bare_points(one.difference)} points",
         )
@@ -259,6 +285,10 @@ def find_scenarios(report: Report) -> Forest | None:
 
 def _counts(one: TaskEffect) -> str:
     return f"{one.passes_treatment}/{one.valid_treatment} − {one.passes_control}/{one.valid_control}"
+
+
+def _kind_of(estimand: str | None) -> MarkKind:
+    return "like" if estimand == "tasks_like_these" else "these"
 
 
 def _decided(one: ScenarioFinding) -> tuple[str, str]:

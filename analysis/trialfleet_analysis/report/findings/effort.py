@@ -268,7 +268,7 @@ def timing(report: Report) -> ReportSection:
         "When did agents edit first?",
         "When agents first edited, and how their turns divide into exploration (before the first edit), edit "
         "(first to last) and tail (after). All of it describes; whether a condition moved the first edit is "
-        "tested under What trials took.",
+        "tested under “What did it cost?”.",
         _first(found.conditions),
         _phases(found.conditions),
         _after(found.after),

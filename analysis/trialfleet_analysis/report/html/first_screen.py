@@ -25,14 +25,14 @@ def first_screen(report: Report) -> Element:
     right = h("div", rates if drawn else None, _cost(report), cautions_list(report.cautions))
     shown = [one for one in (left, right) if len(one)]
     screen = h("div", shown, class_="screen") if shown else None
-    return in_one_minute(report.answer, screen, label=label_verdict(report))
+    return in_one_minute(report.answer, screen, label=label_verdict(report), lists_words=True)
 
 
 def _cost(report: Report) -> Node:
     found = tabulate_cost(report)
     if found is None:
         return None
-    return h("figure", h("h3", found.title), framed(found), id="figure-cost")
+    return h("figure", h("h3", found.title), framed(found, whole=True), id="figure-cost")
 
 
 def _next(report: Report) -> Node:

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import TypeAlias, cast
 from xml.etree.ElementTree import Element, tostring
 
-from trialfleet_designs.document.figures import NOTHING
 from trialfleet_designs.document.tables import ReportTable, Value
 from trialfleet_ledger.display_text import one_line
 
@@ -155,17 +154,25 @@ def shown(table: ReportTable) -> Element:
     return h("div", h("h3", table.title), lead, framed(table), class_="part")
 
 
-def framed(table: ReportTable) -> Element:
+def framed(table: ReportTable, *, whole: bool = False) -> Element:
     """In a frame that scrolls sideways; the first column is the row's name. What is the same in every row is said
-    below, once."""
-    kept, same = _split_columns(table)
+    below, once, but of a `whole` table."""
+    kept, same = (list(range(len(table.columns))), list[int]()) if whole else _split_columns(table)
     head = h("tr", [_head(table.columns[n], n in table.words) for n in kept])
     body = [h("tr", [_cell(row[n], n, n in table.words) for n in kept]) for row in table.rows]
     drawn = frame(table.title, head, body, class_="tall" if len(body) > TALL else None)
     if not same:
         return drawn
-    said = "; ".join(f"{table.columns[n].lower()} {_in_words(table.rows[0][n])}" for n in same)
+    said = "; ".join(f"{_name_column(table.columns[n])} {_in_words(table.rows[0][n])}" for n in same)
     return h("div", drawn, h("p", f"In every row: {said}.", class_="same"))
+
+
+def _name_column(head: str) -> str:
+    """
+    >>> _name_column("Ran alone"), _name_column("ICC"), _name_column("CLAUDE_MD")
+    ('ran alone', 'ICC', 'CLAUDE_MD')
+    """
+    return head[:1].lower() + head[1:] if head[1:2].islower() or head[1:2] == " " else head
 
 
 def _in_words(value: Value) -> str:
@@ -177,11 +184,12 @@ def _split_columns(table: ReportTable) -> tuple[list[int], list[int]]:
     if len(table.rows) < LEAST_ROWS:
         return list(range(len(table.columns))), []
     constant = [n for n in range(1, len(table.columns)) if len({row[n] for row in table.rows}) == 1]
+    constant = [n for n in constant if not table.rows[0][n].alarm]
     shown = [n for n in range(len(table.columns)) if n not in constant]
     if len(shown) < 2:
         return list(range(len(table.columns))), []
     first = table.rows[0]
-    return shown, [n for n in constant if first[n].text not in ("", NOTHING) or first[n].note]
+    return shown, [n for n in constant if first[n].text or first[n].note]
 
 
 def frame(caption: str, head: Element, body: list[Element], *, class_: str | None = None) -> Element:

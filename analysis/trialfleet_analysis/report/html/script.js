@@ -2,9 +2,11 @@
   "use strict";
   var command = document.getElementById("command"), said = document.getElementById("said");
   function unfold() {
-    var target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    var fold = target && target.closest("details");
-    if (fold && !fold.open) { fold.open = true; target.scrollIntoView(); }
+    var target = location.hash.length > 1 && document.getElementById(location.hash.slice(1)), opened = false;
+    if (!target) { return; }
+    var fold = target.querySelector(":scope > details") || target.closest("details");
+    for (; fold; fold = fold.parentElement.closest("details")) { opened = opened || !fold.open; fold.open = true; }
+    if (opened) { target.scrollIntoView(); }
   }
   window.addEventListener("hashchange", unfold);
   unfold();

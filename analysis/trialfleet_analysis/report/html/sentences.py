@@ -13,12 +13,16 @@ OPEN = 5  # cautions that are not folded away
 IN_ONE_MINUTE = "In one minute"
 
 
-def in_one_minute(sentences: Sequence[str], *below: Node, label: str | None = None) -> Element:
-    """The first section: the decision, then its size and its cost. `label`: the decision in a word or two."""
+def in_one_minute(
+    sentences: Sequence[str], *below: Node, label: str | None = None, lists_words: bool = False
+) -> Element:
+    """The first section: the decision, then its size and its cost. `label`: the decision in a word or two;
+    `lists_words`: the page has the words' meanings elsewhere, else they stand here unseen."""
     first, *rest = sentences
     size = [h("p", explain(sentence), class_="size") for sentence in rest]
     verdict = h("p", label, class_="verdict") if label else None
-    return section("answer", IN_ONE_MINUTE, verdict, h("p", explain(first), class_="answer"), size, below)
+    words = None if lists_words else h("div", list_words(), hidden="")
+    return section("answer", IN_ONE_MINUTE, verdict, h("p", explain(first), class_="answer"), size, below, words)
 
 
 def explain(sentence: str) -> list[Node]:

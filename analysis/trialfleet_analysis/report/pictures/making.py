@@ -67,7 +67,8 @@ def _as_strips(
 def state_note(report: Report) -> str:
     """What must be read with every figure of this campaign; empty for a finished one without a banner."""
     progress = report.progress
-    interim = f"Interim: {progress.terminal:,} of {plural(progress.planned, 'trial')}."
+    blocks = plural(progress.blocks, "block")
+    interim = f"Interim: made of the first {progress.complete_blocks:,} of {blocks}."
     said = (
         interim if report.state == "interim" else None,
         "Records of this campaign were changed or deleted." if report.tampered else None,
