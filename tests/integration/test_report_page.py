@@ -182,6 +182,13 @@ def test_the_answer_is_on_the_first_screen(window: Browser, pages: dict[str, Pat
         assert window.run(PLACE.format(".doubts li", "bottom")) <= 1800, name
 
 
+def test_a_link_opens_its_question(window: Browser, pages: dict[str, Path]) -> None:
+    for anchor in ("losses", "t0-1"):
+        window.look_at(pages["demo"])
+        window.run(f"location.hash = '{anchor}'")
+        window.wait_for(f"document.getElementById('{anchor}').querySelector('p, figure, table').checkVisibility()")
+
+
 def test_words_of_statistics_are_explained(window: Browser, pages: dict[str, Path]) -> None:
     window.look_at(pages["demo"])
     said = """return [...document.querySelectorAll('#answer .term')].map(one => {

@@ -222,11 +222,11 @@ def test_a_folder_gets_figures_data_and_tables(tmp_path: Path) -> None:
 
 def test_a_figure_says_that_it_is_interim(report: Report) -> None:
     early = replace(
-        report, banner="A demo.", progress=replace(report.progress, interim=True, terminal=7, planned=9)
+        report, banner="A demo.", progress=replace(report.progress, interim=True, complete_blocks=7, blocks=9)
     )
-    assert state_note(early) == "Interim: 7 of 9 trials. A demo."
+    assert state_note(early) == "Interim: made of the first 7 of 9 blocks. A demo."
     assert state_note(report) == ""
     [found] = [one for one in list_figures(early) if one.anchor == "rates"]
     [(_, svg), _] = figure_files(found, "svg", "slide", state_note(early))
     shown = " ".join(" ".join(fromstring(svg).itertext()).split())
-    assert shown.endswith("Interim: 7 of 9 trials. A demo.")
+    assert shown.endswith("Interim: made of the first 7 of 9 blocks. A demo.")
