@@ -129,6 +129,8 @@ def _list_intervals(report: Report, headline: Contrast) -> tuple[Interval, Inter
 
 
 def _cut_limits(found: Interval) -> str:
+    if (found.low, found.high) == (-1, 1):
+        return "−100 to +100: nothing is known"
     cut = cut_at(found)
     return f"{point_limits(found) or 'no interval'}{f' ({cut})' if cut else ''}"
 
