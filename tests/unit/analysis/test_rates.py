@@ -113,7 +113,7 @@ def test_of_many_cells_below_the_plan_the_emptiest_are_named(tmp_path: Path) -> 
         "10 of 10 cells are below the plan (trials over, of trials planned): delta × intent_layer (0 of 5),"
         in caution
     )
-    assert caution.endswith("and 2 more cells, all in report.json.")
+    assert caution.endswith("and 6 more cells, all in report.json.")
 
 
 def test_halted_and_finished_cells_are_not_below_the_plan(tmp_path: Path) -> None:
