@@ -395,7 +395,7 @@ WAVERS = ALONE.replace("    assert", "    import os\n    assert os.environ['PYTH
 DISCOVERED = ["discovering tests, fixed tree", "discovering tests, pre-fix tree"]
 SECOND = ["run 2, fixed tree", "run 2, pre-fix tree"]
 THRICE = [*DISCOVERED, *SECOND, "run 3, fixed tree", "run 3, pre-fix tree"]
-ONCE = ["recording look-ups", "run with tests that must fail, fixed tree"]
+ONCE = ["recording look-ups", "run with tests that must fail, fixed tree", "searching lines of the fix"]
 APART = [*THRICE[:-1], f"{THRICE[-1]}, the failing tests alone"]
 
 
