@@ -157,7 +157,9 @@ def test_the_share_of_trials_that_used_a_skill_or_a_server_is_in_the_report(tmp_
         called = {"mcp_called": trial.rep == 0} if trial.condition == "both" else {}
         return Fate(metrics=Metrics(**opened, **called))
 
-    said = to_markdown(read(write(tmp_path, plan(conditions=composed), fate))).partition("## Did the context reach the model?")[2]
+    said = to_markdown(read(write(tmp_path, plan(conditions=composed), fate))).partition(
+        "## Did the context reach the model?"
+    )[2]
     table = said.partition("### What agents used of it")[2].partition("\n#")[0]
     assert "The share of trials in which the agent opened one of the condition’s skills" in table
     rows = [
