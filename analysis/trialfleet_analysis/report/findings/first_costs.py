@@ -12,7 +12,6 @@ from trialfleet_designs.document.figures import NOTHING, quantity
 from trialfleet_designs.document.tables import Cell, ReportTable, number, table, text
 from trialfleet_ledger.metric_table import BY_NAME
 
-WIDEST = 8  # conditions
 FIRST_METRICS = ("cost_usd", "agent_s", "turns")
 
 
@@ -21,7 +20,7 @@ def tabulate_cost(report: Report) -> ReportTable | None:
     measured."""
     found = {(one.condition, one.measure): one for one in report.metrics}
     costs = {one.condition: one for one in report.analysis.costs}
-    sides = [name for name in report.conditions_compared if name in report.condition_names][:WIDEST]
+    sides = [name for name in report.conditions_compared if name in report.condition_names]
     names = [one for one in FIRST_METRICS if any(known == one and name in sides for name, known in found)]
     if not names:
         return None

@@ -54,16 +54,16 @@ def _contrast(report: Report) -> Node:
     return fold("declared", found.title, h("div", framed(found), class_="declared")) if found else None
 
 
-def draw(find: Callable[[Report], Forest | None]) -> Callable[[Report], Node]:
+def render_forest_of(find: Callable[[Report], Forest | None]) -> Callable[[Report], Node]:
     return lambda report: show_forest(find(report))
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {
-    "contrasts": draw(find_contrasts),
-    "conditions": draw(find_rates),
+    "contrasts": render_forest_of(find_contrasts),
+    "conditions": render_forest_of(find_rates),
     "cells": heat,
-    "tasks": draw(find_task_differences),
-    "losses": draw(find_scenarios),
+    "tasks": render_forest_of(find_task_differences),
+    "losses": render_forest_of(find_scenarios),
     "endings": endings,
     "taken": effort,
     "timing": show_timing,
