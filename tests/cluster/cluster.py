@@ -146,6 +146,10 @@ def restricted_namespace(name: str) -> None:
     done(kubectl("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": head}))
 
 
+# Without a request the kubelet gives a container a hundredth of what a trial's gets: on a full node, nothing.
+SERVES = {"requests": {"cpu": "100m"}}
+
+
 def restricted_pod(name: str, image: str, *argv: str, **spec: Any) -> Raw:
     """A pod as trials have it: not root, nothing to write but /tmp, no token."""
     return {

@@ -10,7 +10,7 @@ from typing import Any
 
 import zstandard
 
-from tests.cluster.cluster import CHECKOUT, restricted_pod
+from tests.cluster.cluster import CHECKOUT, SERVES, restricted_pod
 from tests.cluster.minimal import Minimal, kubectl
 from tests.support.buckets import client
 from tests.support.waiting import wait_until
@@ -32,7 +32,7 @@ def provider(place: Minimal, module: ModuleType, *needed: ModuleType, answers: s
     kubectl("create", "configmap", PROVIDER, *(f"--from-file={file}" for file in files), "-n", place.namespace)
     made = restricted_pod(PROVIDER, os.environ["TRIALFLEET_TEST_IMAGE"], "python3", "-m", module.__name__)
     (container,) = made["spec"]["containers"]
-    container["workingDir"] = "/provider"
+    container |= {"workingDir": "/provider", "resources": SERVES}
     container["volumeMounts"].append({"name": PROVIDER, "mountPath": "/provider"})
     items = [{"key": file.name, "path": str(file.relative_to(CHECKOUT))} for file in files]
     made["spec"]["volumes"].append({"name": PROVIDER, "configMap": {"name": PROVIDER, "items": items}})

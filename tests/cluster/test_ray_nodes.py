@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.cluster import allow, on_cluster
+from tests.cluster.cluster import SERVES, allow, on_cluster
 from tests.cluster.minimal import Minimal, api_server, kubectl, minimal, store_secret
 from tests.support.waiting import wait_until
 from trialfleet_controller.dispatch.shards import shard_of
@@ -58,6 +58,7 @@ def ray_pod(name: str, *options: str) -> dict[str, Any]:
                     "command": ["/opt/trialfleet/bin/ray", "start", *options, *ALL],
                     "env": [{"name": key, "value": value} for key, value in environment().items()],
                     "envFrom": [secret],
+                    "resources": SERVES,
                     "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
                 }
             ],
@@ -69,12 +70,17 @@ def start(place: Minimal, name: str, *options: str) -> str:
     """The pod's address, once its node of Ray runs."""
     kubectl("apply", "-n", place.namespace, "-f", "-", stdin=ray_pod(name, *options))
 
-    def started() -> bool:
+    def logs() -> str:
         with suppress(AssertionError):  # kubectl: the container is not there yet
-            return "Ray runtime started" in kubectl("logs", "-n", place.namespace, name, "--tail=200")
-        return False
+            return kubectl("logs", "-n", place.namespace, name, "--tail=200")
+        return ""
 
-    wait_until(started, name, within_s=240, every_s=1)
+    wait_until(
+        lambda: "Ray runtime started" in logs(),
+        lambda: f"{name}: {logs()[-2000:] or kubectl('describe', 'pod', '-n', place.namespace, name)[-2000:]}",
+        within_s=240,
+        every_s=1,
+    )
     return kubectl("get", "pod", "-n", place.namespace, name, "-o", "jsonpath={.status.podIP}")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import CHECKOUT, Raw, done, kubectl, on_cluster, restricted_pod
+from tests.cluster.cluster import CHECKOUT, SERVES, Raw, done, kubectl, on_cluster, restricted_pod
 from tests.cluster.held_front import At, Hold, Until
 from tests.cluster.minimal import Minimal, minimal
 from tests.support.audit import audit
@@ -36,7 +36,7 @@ pytestmark = on_cluster()
 
 TERMINATED = 143
 PORT = 8080
-GRACES = {"termination_s": 30}  # three quarters of it are the runner's, which some use up
+GRACES = {"termination_s": 60}  # three quarters of it are the runner's, which some use up
 # Ignores SIGTERM, leaves a child in a session of its own, and has the tests ask as well.
 AGENT = """
 trap '' TERM
@@ -203,7 +203,7 @@ def held_front(place: Minimal) -> Generator[Front]:
     argv = ("/opt/trialfleet/bin/python", "-m", "tests.cluster.held_front", str(PORT), upstream, *HOLDS)
     pod = restricted_pod("front", os.environ["TRIALFLEET_TEST_IMAGE"], *argv)
     (main,) = pod["spec"]["containers"]
-    main["env"] = [{"name": "PYTHONPATH", "value": "/code"}]
+    main |= {"env": [{"name": "PYTHONPATH", "value": "/code"}], "resources": SERVES}
     main["volumeMounts"].append({"name": "code", "mountPath": "/code/tests/cluster"})
     # Ready means that it listens: a forwarding ends with the first connection that is refused.
     main["startupProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 1, "failureThreshold": 120}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 Found = TypeVar("Found")
 SHARE = 3  # of the time that a condition took, before it is asked again
 LONGEST_S = 1.0
+MOST_PATIENCE = 4  # times as long on a machine where as many and more processes wait for each core
 
 
 def wait_until(
@@ -24,15 +26,22 @@ def wait_until(
 ) -> Found:
     """Return the first true value of `condition`; fail after `within_s`, naming `what`. `by`: the process that has
     to cause it; the end of that process is a failure too. A condition that takes long is asked less often than
-    `every_s`: waiting must not take the cores from what is waited for."""
-    deadline = time.monotonic() + within_s
+    `every_s`: waiting must not take the cores from what is waited for. A second counts for less where more
+    processes want to run than there are cores: what is waited for then gets less done in it."""
+    left_s = within_s
     asked = time.monotonic()
     while not (found := condition()):
         assert by is None or by.poll() is None, f"ended with {by and by.returncode} before that: {what}"
-        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what() if callable(what) else what}"
+        assert left_s > 0, f"not within {within_s:g} s: {what() if callable(what) else what}"
         time.sleep(max(every_s, min(LONGEST_S, SHARE * (time.monotonic() - asked))))
-        asked = time.monotonic()
+        before, asked = asked, time.monotonic()
+        left_s -= (asked - before) * core_share(os.getloadavg()[0], os.cpu_count() or 1)
     return found
+
+
+def core_share(load: float, cores: int) -> float:
+    """How much of a core each of `load` processes gets, and no less than the patience of a test permits."""
+    return max(1 / MOST_PATIENCE, min(1.0, cores / max(load, 1e-9)))
 
 
 def in_background(work: Callable[..., Found], *args: Any) -> Future[Found]:
