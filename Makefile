@@ -107,7 +107,8 @@ kind-down: ## take that cluster away, with its results: KIND_CLUSTER=…
 	@k8s/kind/down
 
 clean: ## remove the environment and the demo's results (the user's cache stays: trialfleet gc --cache --yes)
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) runs/demo runs/demo-placebo runs/demo-report runs/demo-placebo-report
+	@rmdir runs 2>/dev/null || true
 
 $(BIN)/uv: requirements/uv.txt
 	@python=""; for candidate in $${PYTHON:-} python3 python3.13 python3.12 python3.11; do \

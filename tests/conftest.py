@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from hypothesis import settings
 
 from tests.costs import TOO_LATE, CostPlugin
 from tests.programs import Program, Starts, npm_folder, table
+from tests.skips import count_skips, describe_skips, write_skips
 from trialfleet_agents.pinned import PinnedAgent, pinned
 
 # Where a container sets this, each worker and each of some thousand processes compiles every module again: the
@@ -36,7 +36,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A machine that does something else meanwhile is no defect of the code. Every run draws the same examples, so that
 # a newcomer's first run is that of everybody; `make explore` draws others, by a printed seed.
-settings.register_profile("explore", parent=settings(), deadline=None)
+# (Where a service for CI runs it, Hypothesis' own profile would draw the same examples every night.)
+settings.register_profile("explore", parent=settings(), deadline=None, derandomize=False)
 settings.register_profile("trialfleet", parent=settings(), deadline=None, derandomize=True)
 settings.load_profile("trialfleet")
 
@@ -94,20 +95,13 @@ def _most_rerun(reporter: pytest.TerminalReporter) -> int:
     return max(3, len(reporter.getreports("passed")) // 50)
 
 
-def _write_skipped(reporter: pytest.TerminalReporter) -> None:
-    """How many tests were skipped for each reason: what this machine lacks, with the command that gets it."""
-    reasons = (
-        report.longrepr[2] for report in reporter.getreports("skipped") if isinstance(report.longrepr, tuple)
-    )
-    counts = Counter(reason.removeprefix("Skipped: ") for reason in reasons)
-    if counts:
-        reporter.write_line(f"skipped: {counts.total()} tests", yellow=True)
-    for reason, count in counts.most_common():
-        reporter.write_line(f"{count:6}  {reason}")
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    _write_skipped(terminalreporter)
+    skips = count_skips(terminalreporter.getreports("skipped"))
+    if (costs := terminalreporter.config.getoption("costs")) is not None:
+        write_skips(skips, costs)  # for the run of all pools, whose last lines they are
+    else:
+        for line in describe_skips(skips):
+            terminalreporter.write_line(line)
     again = _ran_twice(terminalreporter)
     for name, failure in again.items():
         terminalreporter.write_line(f"ran twice, because it failed first: {name}", yellow=True)
@@ -185,27 +179,39 @@ PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
     "Rscript": (_r_packages, table()["Rscript"].label),
     **{pin.program: (_named_or_installed(pin), table()[pin.program].label) for pin in pinned().values()},
     **{name: (_recipe(name), table()[name].label) for name in ("goose", "qwen", "aider")},
-    "root": (lambda: os.geteuid() == 0, "root"),
+    "root": (lambda: os.geteuid() == 0, "root (sudo make test)"),
     "shared_python": (_shared_python, f"a Python {_MINOR} that every user may execute (not below /root)"),
     "s3": (
         lambda: "S3_ENDPOINT" in os.environ,
-        "the S3 servers in $S3_ENDPOINT, $S3_ENDPOINT_TLS, $S3_ENDPOINT_FILES",
+        "the S3 servers in $S3_ENDPOINT, $S3_ENDPOINT_TLS, $S3_ENDPOINT_FILES (CONTRIBUTING.md says how)",
     ),
     "cluster": (
         lambda: "KUBECONFIG" in os.environ and shutil.which("kubectl") is not None,
-        "kubectl and $KUBECONFIG",
+        "kubectl and $KUBECONFIG (k8s/kind/up makes a cluster)",
     ),
-    "kuberay": (lambda: _served("ray.io/v1"), "a cluster with the KubeRay operator"),
-    "kueue": (lambda: _served("kueue.x-k8s.io/v1beta1"), "a cluster with Kueue"),
-    "image": (lambda: "TRIALFLEET_TEST_IMAGE" in os.environ, "the runner's image in $TRIALFLEET_TEST_IMAGE"),
+    "kuberay": (
+        lambda: _served("ray.io/v1"),
+        "a cluster with the KubeRay operator (helm install kuberay-operator)",
+    ),
+    "kueue": (
+        lambda: _served("kueue.x-k8s.io/v1beta1"),
+        "a cluster with Kueue (kubectl apply --server-side -f its manifests)",
+    ),
+    "image": (
+        lambda: "TRIALFLEET_TEST_IMAGE" in os.environ,
+        "the runner's image in $TRIALFLEET_TEST_IMAGE (make image)",
+    ),
     "controller-image": (
         lambda: "TRIALFLEET_TEST_CONTROLLER_IMAGE" in os.environ,
-        "the controller's image in $TRIALFLEET_TEST_CONTROLLER_IMAGE",
+        "the controller's image in $TRIALFLEET_TEST_CONTROLLER_IMAGE (docker build --target controller)",
     ),
-    "faults": (lambda: "TRIALFLEET_FAULT" in os.environ, "the command that kills servers in $TRIALFLEET_FAULT"),
+    "faults": (
+        lambda: "TRIALFLEET_FAULT" in os.environ,
+        "the command that kills servers in $TRIALFLEET_FAULT (docs/reference/faults.md)",
+    ),
     "network": (
         lambda: "TRIALFLEET_TEST_NETWORK" in os.environ and shutil.which("nft") is not None,
-        "nft, and in $TRIALFLEET_TEST_NETWORK a command that runs another in the node's network",
+        "nft (apt install nftables), and $TRIALFLEET_TEST_NETWORK: runs a command in the node's network",
     ),
 }
 

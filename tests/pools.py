@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.costs import Cost, merge_costs, read_costs, used_core_seconds, write_costs
+from tests.skips import describe_skips, read_skips
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("runner_image", "tasks", "controller", "analysis")
@@ -123,10 +125,16 @@ def start_pool(pool: Pool, options: Sequence[str], folder: Path, *, quiet: bool)
     return Running(pool, process, output if quiet else None, costs)
 
 
-def run_files(
-    files: Sequence[str], recorded: dict[str, Cost], options: Sequence[str]
-) -> tuple[int, dict[str, Cost]]:
-    """The worst exit code, and what each file cost. The first pool's output is seen as it comes."""
+class Result(NamedTuple):
+    """Of all pools. `code`: the worst."""
+
+    code: int
+    costs: dict[str, Cost]
+    skips: Counter[str]
+
+
+def run_files(files: Sequence[str], recorded: dict[str, Cost], options: Sequence[str]) -> Result:
+    """The first pool's output is seen as it comes."""
     pools = divide_files(files, recorded)
     with tempfile.TemporaryDirectory() as folder:
         running: list[Running] = []
@@ -139,7 +147,8 @@ def run_files(
         except KeyboardInterrupt:  # each pytest got it, too, and says what has failed so far
             codes = [one.wait() for one in running]
         costs = {file: cost for one in running for file, cost in read_costs(one.costs).items()}
-    return max(codes, default=0), costs
+        skips = read_skips(one.costs for one in running)
+    return Result(max(codes, default=0), costs, skips)
 
 
 def describe_cost(core_seconds: float) -> str:
@@ -159,13 +168,15 @@ def main(arguments: Sequence[str]) -> int:
     options = [one for one in arguments if one not in paths]
     recorded = read_costs()
     files = select_files(paths)
-    code, measured = run_files(files, recorded, options)
+    code, measured, skips = run_files(files, recorded, options)
     if not paths:
         used = used_core_seconds() - sum(
             cost.core_seconds for file, cost in measured.items() if _room(file) == "pods"
         )
         print(describe_cost(used))
         write_costs({file: cost for file, cost in merge_costs(recorded, measured).items() if file in files})
+    for line in describe_skips(skips):
+        print(line)
     return code
 
 

@@ -25,7 +25,7 @@ from trialfleet_ledger.local_launch import LAST_WORDS
 
 # Its "grants" name what the runner does: it writes what it finds, then spoils all that another could inherit.
 SERVER = """
-import functools, json, os, random, signal, socket, sys, tempfile, threading, time
+import functools, json, os, random, resource, signal, socket, sys, tempfile, threading, time
 from pathlib import Path
 from trialfleet_runner.attempt import fork_server
 
@@ -45,10 +45,12 @@ def run(path):
         "term": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, "leads": os.getsid(0) == os.getpid(),
         "random": random.random(), "name": next(tempfile._get_candidate_names()), "cached": once() == os.getpid(),
         "spoilt": spoilt, "path": sys.path, "nice": os.nice(0), "argv": sys.argv[1:],
+        "limits": [resource.getrlimit(limit) for limit in range(16)],
     }), flush=True)
     os.environ["SPOILT"] = "1"; os.chdir("/"); os.umask(0o777); spoilt.append(1); random.seed(1)
     os.set_inheritable(os.open("/etc/passwd", os.O_RDONLY), True); sys.path.append("spoilt"); os.nice(5)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))
     threading.Thread(target=time.sleep, args=(0.1,)).start()
     return 0
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.support.somebodys_files import Facts, differences, fill, look_at
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.owned_folder import Purpose, owned_path
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_repository import cache
 from trialfleet_runner.cli import root
 from trialfleet_targets.errors import TargetsError
 
@@ -248,7 +250,63 @@ def test_no_option_of_gc_removes_what_is_somebodys(site: Site, tmp_path: Path, o
         assert os.listdir(cache) == [".trialfleet-folder"]  # noqa: PTH208
 
 
-REFUSED = (("gc",), ("gc", "--cache", "--yes"), ("run", "{file}"), ("targets", "index", "{repository}"))
+# Arguments that are written to; the table above gives them a new folder.
+WRITTEN = {
+    "pull": ("{campaign}", "{somebody}"),
+    "examples copy": ("shop", "{somebody}"),
+}
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_no_argument_that_is_written_takes_what_is_somebodys(site: Site, tmp_path: Path, path: str) -> None:
+    invoke(site, path, *WRITTEN[path], tmp_path=tmp_path)
+
+
+class _NotRoot:
+    """The module `os` of a user whose cache is not root's."""
+
+    geteuid = staticmethod(lambda: 1000)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(os, name)
+
+
+# Each by itself: variables hide one another, and root has a cache of its own.
+HIDDEN_BY = {
+    "TRIALFLEET_CACHE": (),
+    "XDG_CACHE_HOME": ("TRIALFLEET_CACHE",),
+    "HOME": ("TRIALFLEET_CACHE", "XDG_CACHE_HOME"),
+    "TRIALFLEET_SCRATCH": (),
+    "TMPDIR": ("TRIALFLEET_SCRATCH",),
+    "TRIALFLEET_BAKED": (),
+    "UV_CACHE_DIR": (),
+    "XDG_CONFIG_HOME": (),
+    "CARGO_HOME": (),
+    "KUBECONFIG": (),
+}
+
+
+CLEARING = (("gc",), ("gc", "--cache", "--yes"), ("targets", "index", "{repository}"))
+RUN = ("run", "{file}", "--no-report", "--no-ray")
+RUN_USES = ("TRIALFLEET_CACHE", "HOME", "TRIALFLEET_SCRATCH", "TMPDIR", "TRIALFLEET_BAKED")
+
+
+@pytest.mark.parametrize(
+    ("variable", "words"),
+    [(name, words) for name in HIDDEN_BY for words in (*CLEARING, *((RUN,) if name in RUN_USES else ()))],
+)
+def test_no_variable_that_decides_alone_gives_away_what_is_somebodys(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(cache, "os", _NotRoot())
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for hiding in HIDDEN_BY[variable]:
+        monkeypatch.delenv(hiding, raising=False)
+    given = fill(tmp_path / "given")
+    before = look_at(given)
+    monkeypatch.setenv(variable, str(given))
+    invoke(site, words[0], *words[1:], tmp_path=tmp_path)
+    assert differences(before) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -53,8 +53,8 @@ _HOSTS = (
     click.option(
         "--ray/--no-ray",
         default=None,
-        help="Start runners through Ray or directly. [default: directly for a campaign of fewer than 20 trials on "
-        "this machine, otherwise through Ray]",
+        help="Start runners through Ray or directly. [default: directly for a campaign of fewer than 200 trials "
+        "on this machine, otherwise through Ray]",
     ),
     click.option("--ray-address", metavar="ADDRESS", help="Kubernetes: run the dispatchers on this Ray cluster."),
     click.option(

@@ -21,7 +21,7 @@ from trialfleet_ledger.errors import OperatorError
 if TYPE_CHECKING:
     from trialfleet_controller.hosting.private_ray import PrivateRay
 
-WORTH_A_RAY = 20  # planned trials
+WORTH_A_RAY = 200  # planned trials of a local campaign: Ray takes some 10 s to start
 _CPUS = 4  # of the private Ray of a Kubernetes campaign
 
 # Hosts a campaign, given the name of its actors, its limits and its jobs.
@@ -43,7 +43,7 @@ class Hosts:
     def through_ray(self, *, local: bool, trials: int) -> bool:
         """Whether Ray hosts a campaign of this many trials: its start takes longer than a few small runs.
 
-        >>> Hosts().through_ray(local=True, trials=19), Hosts(ray=True).through_ray(local=True, trials=2)
+        >>> Hosts().through_ray(local=True, trials=199), Hosts(ray=True).through_ray(local=True, trials=2)
         (False, True)
         """
         return (not local or trials >= WORTH_A_RAY) if self.ray is None else self.ray

@@ -95,7 +95,7 @@ def empty_patch(grants: Grants, ready: Ready, run: AgentRun) -> Patch:
         at=time.time(),
         diff="",
         excluded=(),
-        stop=run.stop,
+        stop=Stop.CRASHED if has_crashed(run.exit, requests=_requests(run), acted=True) else run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
         metrics=Metrics(),
         delivery=ready.composed.delivery,
@@ -106,7 +106,12 @@ def empty_patch(grants: Grants, ready: Ready, run: AgentRun) -> Patch:
 
 def _crashed(run: AgentRun, left: WorkspacePatch) -> bool:
     acted = bool(run.parsed.turns or run.parsed.steps or left.changed or left.excluded)
-    return has_crashed(run.exit, requests=None if run.gateway is None else run.gateway.received, acted=acted)
+    return has_crashed(run.exit, requests=_requests(run), acted=acted)
+
+
+def _requests(run: AgentRun) -> int | None:
+    """That the gateway received; None: there was no gateway."""
+    return None if run.gateway is None else run.gateway.received
 
 
 def without(secrets: Collection[str], text: str) -> str:

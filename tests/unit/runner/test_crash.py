@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import records
+from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_runner.attempt import patch_record
 from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.metrics import verdict
 from trialfleet_sandbox.protocol import Exit
@@ -46,3 +50,15 @@ def test_what_runs_nothing_never_crashes(requests: int | None) -> None:
 @given(st.booleans(), st.booleans())
 def test_a_crash_is_a_failure_even_if_the_tests_pass(passed: bool, late: bool) -> None:
     assert verdict(Stop.CRASHED, passed=passed, tests_timed_out=late) is Verdict.FAILED
+
+
+@pytest.mark.parametrize(("requests", "stop"), [(0, Stop.CRASHED), (1, Stop.ERROR), (None, Stop.ERROR)])
+def test_an_agent_that_left_what_cannot_be_read_crashed_by_the_same_rule(requests: int | None, stop: Stop) -> None:
+    intent = records.intent()
+    grants: Any = SimpleNamespace(
+        plan=intent.plan, trial=records.trial(), attempt=intent.attempt, intent_nonce=intent.nonce
+    )
+    gateway = None if requests is None else SimpleNamespace(received=requests, throttled_s=0.0)
+    run: Any = SimpleNamespace(exit=ended("itself", 1), gateway=gateway, stop=Stop.ERROR)
+    ready: Any = SimpleNamespace(composed=SimpleNamespace(delivery=Delivery()))
+    assert patch_record.empty_patch(grants, ready, run).stop is stop

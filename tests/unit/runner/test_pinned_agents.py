@@ -103,5 +103,15 @@ def test_what_is_installed_in_that_version_is_left_alone(tmp_path: Path) -> None
     assert (tmp_path / "bin/codex").readlink() == Path("../codex/node_modules/.bin/codex")
 
 
+@pytest.mark.needs("sh")
+def test_a_folder_that_the_script_did_not_make_is_left_and_named(tmp_path: Path) -> None:
+    (tmp_path / "codex").mkdir()
+    (tmp_path / "codex/thesis.txt").write_text("mine")
+    ran = subprocess.run(["sh", INSTALL, tmp_path, "codex"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert f"{tmp_path}/codex: not a folder that this script made; fix: move it away" in ran.stderr
+    assert (tmp_path / "codex/thesis.txt").read_text() == "mine"
+
+
 def test_every_adapter_of_a_program_is_in_the_table() -> None:
     assert set(KINDS) - set(pinned()) == {"nop", "oracle", "search", "command"}
