@@ -26,7 +26,7 @@ def _campaign(folder: Path) -> list[Figure]:
     """As a user runs it, after a run of one trial that warms the caches."""
     lab = Lab(folder)
     env = {"TRIALFLEET_SCRATCH": str(lab.scratch)}
-    options = ("--no-ray", "--no-report")
+    options = ("--no-report",)
     for name, reps in (("warm", 1), ("cold", 1), ("many", TRIALS)):
         file = campaign_file(lab, name=name, agent={"kind": "nop"}, store=str(folder / "runs"), reps=reps)
         began = time.time()

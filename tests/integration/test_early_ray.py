@@ -30,7 +30,9 @@ def folders() -> list[Path]:
     return list(RAY_PARENT.glob(f"{RAY_FOLDER}{os.getpid()}-*"))
 
 
-@pytest.mark.parametrize(("hosts", "tasks"), [(Hosts(), 0), (Hosts(ray=False), 9), (Hosts(ray_address="a:1"), 9)])
+@pytest.mark.parametrize(
+    ("hosts", "tasks"), [(Hosts(), 9), (Hosts(ray=False), 10), (Hosts(ray_address="a:1"), 10)]
+)
 def test_where_no_ray_of_our_own_is_needed_none_starts(hosts: Hosts, tasks: int) -> None:
     before = folders()
     with early_ray(hosts, SPEC, tasks) as same:
@@ -42,8 +44,8 @@ def test_where_no_ray_of_our_own_is_needed_none_starts(hosts: Hosts, tasks: int)
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_it_starts_before_anybody_asks_for_it_and_ends_with_the_block() -> None:
-    with early_ray(Hosts(), SPEC, 1) as hosts:
-        assert hosts.private is not None, "twenty trials are worth a Ray"
+    with early_ray(Hosts(), SPEC, 10) as hosts:
+        assert hosts.private is not None, "two hundred trials are worth a Ray"
         (folder,) = folders()
 
         def raylet() -> bytes | None:
