@@ -54,6 +54,7 @@ UNTIL = float(os.environ.get("TRIALFLEET_TEST_UNTIL", "inf"))
 # once more under TRIALFLEET_CI=1, and its first failure is printed at the end.
 # If more than a few do, the run fails: three, or where many ran one in fifty.
 RERUN = ("tests/cluster/", "tests/integration/")
+CI_PATIENCE = 3  # times as long as a test may take at a desk, with what its fixtures make: others run beside it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,6 +85,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.nodeid.startswith(RERUN):
                 item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
+            limit = item.get_closest_marker("timeout")
+            seconds = limit.args[0] if limit else float(item.config.getini("timeout"))
+            item.add_marker(pytest.mark.timeout(CI_PATIENCE * seconds), append=False)
 
 
 def _ran_twice(reporter: pytest.TerminalReporter) -> dict[str, str]:
