@@ -1,4 +1,4 @@
-"""What a command prints of a result whose files it has written: a JSON document, or text for a terminal."""
+"""What a command prints of a result and of the files that it has written: JSON, or text for a terminal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160  # columns where there is no terminal to fit
 
 
-def print_json(document: str, files: Sequence[Path]) -> None:
-    """The JSON object of `document`, with the paths of the `files`."""
-    whole = {**json.loads(document), "files": [str(path) for path in files]}
-    click.echo(printable_json(whole, indent=1))
+def print_json(document: str, files: Sequence[Path] | None = None) -> None:
+    """The JSON object of `document`, with the paths of the `files`; None: it writes none."""
+    written = {} if files is None else {"files": [str(path) for path in files]}
+    click.echo(printable_json({**json.loads(document), **written}, indent=1))
 
 
-def print_text(show: Callable[[Console], None], files: Sequence[Path]) -> None:
+def print_text(show: Callable[[Console], None], files: Sequence[Path] = ()) -> None:
     """What `show` prints on the console; below it, the paths of the `files`."""
     from trialfleet_ledger.screen import Screen
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,24 +12,61 @@ import pytest
 
 from tests.support.browser import Browser
 from tests.support.ledgers import Fate, lifelike, lifelike_plan, plan, read, write
+from tests.unit.analysis.combining_fixture import ONE, TWO
+from tests.unit.analysis.combining_fixture import made as made_campaign
 from tests.unit.analysis.report_fixture import made
+from tests.unit.analysis.test_report_halving import campaign as halved_campaign
+from trialfleet_analysis.combining.make import make_combination
+from trialfleet_analysis.combining.render import to_html as combined_html
 from trialfleet_analysis.report.html.page import to_html
+from trialfleet_analysis.viewer.answer_process import computed
+from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+from trialfleet_analysis.viewer.embedded import embedded_pairs
+from trialfleet_analysis.viewer.folder import write_folder
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.records.verdicts import Verdict
 
 pytestmark = pytest.mark.needs("chromium", "chromedriver")
 
 PRIMARY = Primary(treatment="flat_llm", control="none", effect=0.2)
-TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
-SPILLING = """return [...document.querySelectorAll(
-    '.heat td, .heat td .count, .declared td, .chip, .heat td small, h1, h2, h3, .name, .frame > table')]
+
+
+@dataclass(frozen=True)
+class Screen:
+    width: int
+    dark: bool = False
+    paper: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{'paper' if self.paper else self.width}-{'dark' if self.dark else 'light'}"
+
+
+SCREENS = (
+    *(Screen(width, dark) for width in (1440, 390) for dark in (False, True)),
+    Screen(718, paper=True),
+)
+# Headings, cells, figures' titles and short labels: what is wider than its place. A `.unseen` one is 1 px wide.
+SPILLING = """[...document.querySelectorAll(
+        'h1, h2, h3, h4, summary, figcaption, th, td, dt, dd, p, li, .chip, .name, .count, td small, label')]
     .filter(one => one.clientWidth > 1 && one.scrollWidth > one.clientWidth + 1)
     .filter(one => getComputedStyle(one).display !== 'inline')
-    .map(one => one.textContent)"""
-CUT_OFF = """return [...document.querySelectorAll('table')]
-    .filter(one => one.offsetParent)
-    .filter(one => one.getBoundingClientRect().right > (one.closest('.dense') ? 1047 : innerWidth) + 1)
-    .map(one => one.caption.textContent)"""
+    .filter(one => !['auto', 'scroll'].includes(getComputedStyle(one).overflowX))
+    .map(one => one.tagName + ': ' + one.textContent.slice(0, 80))"""
+# On a screen a table may scroll, in a frame that does.
+CUT_ON_SCREEN = f"""
+const wide = document.documentElement.scrollWidth - innerWidth;
+const tables = [...document.querySelectorAll('table')].filter(one => one.offsetParent).filter(one => {{
+    const frame = one.parentElement, scrolls = ['auto', 'scroll'].includes(getComputedStyle(frame).overflowX);
+    return one.scrollWidth > frame.clientWidth + 1 && !scrolls;
+}});
+return [...(wide > 0 ? ['the page: ' + wide + ' px too wide'] : []),
+    ...tables.map(one => 'table: ' + (one.caption || one).textContent.slice(0, 80)), ...{SPILLING}]"""
+# Where the heat map of many conditions turns the page, A4 less its margins is 1047 px wide, else 718.
+CUT_ON_PAPER = f"""
+const tables = [...document.querySelectorAll('table, pre')].filter(one => one.offsetParent)
+    .filter(one => one.getBoundingClientRect().right > (one.closest('.dense') ? 1047 : innerWidth) + 1);
+return [...tables.map(one => 'table: ' + (one.caption || one).textContent.slice(0, 80)), ...{SPILLING}]"""
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true })"
 PAPER = "return getComputedStyle(document.body).backgroundColor"
 CONTRAST = """
@@ -51,6 +90,14 @@ document.querySelectorAll(texts).forEach(one => {
 return least"""
 
 
+def emulate_screen(window: Browser, screen: Screen) -> None:
+    """Without loading the page anew."""
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if screen.dark else "light"}
+    size = {"width": screen.width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    window.tell("Emulation.setDeviceMetricsOverride", size)
+    window.tell("Emulation.setEmulatedMedia", {"media": "print" if screen.paper else "", "features": [scheme]})
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
@@ -69,6 +116,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "demo": read(demo, "preamble-vs-pull"),
         "interim": read(begun, "preamble-vs-pull"),
         "empty": read(empty, "preamble-vs-pull"),
+        "halved": read(halved_campaign(folder / "halved")),
         "one task": made(1, 2, 5),
         "1,000 cells": made(40, 25, 5),
     }
@@ -76,32 +124,61 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, report in reports.items():
         written[name] = folder / f"{re.sub(r'[^a-z0-9]', '-', name)}.html"
         written[name].write_text(to_html(report), encoding="utf-8")
+    pairs = embedded_pairs(demo, reports["demo"], 2_000_000)
+    several = [made_campaign(folder, f"c{number}", passes) for number, passes in enumerate((ONE, TWO))]
+    others = {
+        "pairs": to_html(reports["demo"], pairs),
+        "combined": combined_html(make_combination(several)),
+    }
+    for name, text in others.items():
+        written[name] = folder / f"{name}.html"
+        written[name].write_text(text, encoding="utf-8")
+    write_folder(WatchedCampaign(demo, "preamble-vs-pull", computed), folder / "viewer")
     return written
 
 
-@pytest.mark.parametrize("name", ["demo", "interim", "empty", "one task", "1,000 cells"])
-def test_silent_offline_and_within_its_window(window: Browser, pages: dict[str, Path], name: str) -> None:
-    for width in (400, 1280):
-        for dark in (False, True):
-            window.look_at(pages[name], width=width, dark=dark)
-            window.run(OPEN)
-            assert window.console() == []
-            assert set(window.requested()) == {pages[name].as_uri()}
-            assert window.run(TOO_WIDE) <= 0, f"too wide at {width} px"
-            assert window.run(SPILLING) == [], f"text leaves its place at {width} px"
+def every_page(pages: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """The reports, and those of the viewer's folder: of each kind one."""
+    yield from pages.items()
+    folder = pages["demo"].parent / "viewer"
+    for kind in ("index.html", "trials.html", "trial/*.html", "pair/*.html"):
+        yield kind, next(folder.glob(kind))
 
 
-@pytest.mark.parametrize("name", ["demo", "1,000 cells"])
-def test_nothing_is_cut_off_on_paper(window: Browser, pages: dict[str, Path], name: str) -> None:
-    """Paper does not scroll, and every fold is printed open: A4 less its margins is 718 px wide, 1047 px where
-    the heat map of many conditions turns the page."""
-    window.look_at(pages[name], width=718)
-    window.tell("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
+@pytest.mark.timeout(600)
+def test_no_text_is_cut_off_on_any_page_and_files_ask_for_nothing(window: Browser, pages: dict[str, Path]) -> None:
+    """Every page in both schemes, on a desk, on a phone and on paper, which does not scroll."""
+    found = list[tuple[str, object]]()
+    for name, page in every_page(pages):
+        window.look_at(page)
         window.run(OPEN)
-        assert window.run(CUT_OFF) == []
-    finally:
-        window.tell("Emulation.setEmulatedMedia", {"media": ""})
+        for screen in SCREENS:
+            emulate_screen(window, screen)
+            script = CUT_ON_PAPER if screen.paper else CUT_ON_SCREEN
+            found += [(f"{name}, {screen.name}", one) for one in window.run(script)]
+        emulate_screen(window, Screen(1280))
+        found += [(name, message) for message in window.console()]
+        if name in pages:
+            found += [(name, asked) for asked in {*window.requested()} - {page.as_uri()}]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "style", ["table { width: 2000px }", "h1 { padding: 0; width: 9px; white-space: nowrap }"]
+)
+def test_the_check_for_cut_text_can_fail(
+    window: Browser, pages: dict[str, Path], tmp_path: Path, style: str
+) -> None:
+    """On a screen a table scrolls in its frame."""
+    page = without_policy(pages["plain"].read_text()).replace("</head>", f"<style>{style}</style></head>")
+    (tmp_path / "cut.html").write_text(page)
+    window.look_at(tmp_path / "cut.html")
+    window.run(OPEN)
+    emulate_screen(window, Screen(390))
+    assert bool(window.run(CUT_ON_SCREEN)) == style.startswith("h1")
+    emulate_screen(window, Screen(718, paper=True))
+    assert window.run(CUT_ON_PAPER) != []
+    emulate_screen(window, Screen(1280))
 
 
 @pytest.mark.parametrize("dark", [False, True])

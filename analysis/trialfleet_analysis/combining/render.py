@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from pydantic import TypeAdapter
 from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from trialfleet_analysis.combining.shown import Combined, CombinedLine, ShownCombination, shown
 from trialfleet_analysis.report.figures.comparisons import POINTS
@@ -19,13 +17,11 @@ from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.markdown import long_text, section_lines
-from trialfleet_designs.document.figures import bare_p, bare_points, p_value, point_limits
-from trialfleet_designs.document.tables import ReportSection
+from trialfleet_analysis.report.terminal_document import print_cautions, print_sentences, print_table
+from trialfleet_designs.document.figures import NOTHING, bare_p, bare_points, p_value, point_limits
+from trialfleet_designs.document.tables import ReportSection, number, table, text
 from trialfleet_ledger.display_text import markdown as escaped
-from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
-
-MOST = 12  # cautions on a terminal
 
 
 def to_json(found: Combined) -> str:
@@ -124,22 +120,15 @@ def show(combined: Combined, console: Console) -> None:
 
 
 def _parts(found: ShownCombination) -> Iterator[RenderableType]:
-    for number, sentence in enumerate(found.answer):
-        yield Text(one_line(sentence, longest=2000), style="" if number else "bold")
-    yield Text(f"\n{one_line(found.name)}, in points", style="italic")
-    yield _table(found)
-    for caution in found.cautions[:MOST]:
-        yield Text(f"! {one_line(caution)}", style="yellow")
-    if len(found.cautions) > MOST:
-        yield Text(f"! and {plural(len(found.cautions) - MOST, 'more caution')} in the files", style="yellow")
-
-
-def _table(found: ShownCombination) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("campaign", overflow="fold")
-    for name in ("points", "interval", "p"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in found.lines:
-        limits = point_limits(one.difference) or "–"
-        table.add_row(Text(one_line(one.name)), bare_points(one.difference.estimate), limits, bare_p(one.p_value))
-    return table
+    yield from print_sentences(found.answer)
+    yield from print_table(
+        table(
+            f"{found.name}, in points",
+            found.lines,
+            text("campaign", lambda one: one.name),
+            number("points", lambda one: bare_points(one.difference.estimate)),
+            number("interval", lambda one: point_limits(one.difference) or NOTHING),
+            number("p", lambda one: bare_p(one.p_value)),
+        )
+    )
+    yield from print_cautions(found.cautions)

@@ -39,6 +39,7 @@ from trialfleet_analysis.rates import bounds, cell_results, condition_results, l
 from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, RefusedBundle, Report
 from trialfleet_analysis.report.declared_result import decided
+from trialfleet_analysis.report.next_step import suggest_next_step
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.summary import summary
 from trialfleet_analysis.report.warnings import cautions
@@ -137,9 +138,10 @@ def answer_of(report: Report) -> CampaignAnswer:
 
 def worded(bare: Report) -> Report:
     """With the sentences and the first table that are made of its numbers."""
-    return dataclasses.replace(
+    said = dataclasses.replace(
         bare, answer=answer(bare), cautions=cautions(bare), decision=decided(bare), summary=summary(bare)
     )
+    return dataclasses.replace(said, next_step=suggest_next_step(said))
 
 
 def _ran(campaign: CampaignTables) -> TrialsRun:
@@ -192,6 +194,7 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         looks=len(frame.looks),
         reps_in_plan=frame.plan.reps,
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
+        way_on=frame.way_on if campaign.interim else "",
         after_decision=0 if end is None else int(np.sum(integers(trials, "block") >= end.blocks)),
     )
 

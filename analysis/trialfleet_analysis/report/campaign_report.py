@@ -54,7 +54,8 @@ class SummaryRow:
 class CampaignProgress:
     """How far the campaign is. `interim`: planned trials without an outcome exist; rates are then made of the
     first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them. `after_decision`:
-    terminal trials of blocks that the look which ended the campaign did not count."""
+    terminal trials of blocks that the look which ended the campaign did not count. `way_on`: what runs the trials
+    that are missing."""
 
     interim: bool
     planned: int
@@ -70,6 +71,7 @@ class CampaignProgress:
     reps_in_plan: int
     extended_after_look: bool
     after_decision: int = 0
+    way_on: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,11 @@ class Report:
 
     `dry_run`: other agents ran in place of the campaign's. `title`: its name; of a dry run, with that label.
     `decision`: of the declared contrast; None without one. `answer`: that decision, then its size and its cost, in
-    sentences. `summary`: the contrast in one table. `compared`: tasks that the conditions' means and all contrasts
-    are made of. `not_pulled`: verdicts whose bundles a pull left out. `tampered`: records of the campaign that
-    were changed or deleted; `journaled`: such ones are noticed. `below_plan`: of an interim report, the cells that
-    still wait for trials, fewest first; halted tasks
-    apart.
+    sentences. `next_step`: whether more trials would help, and for how much. `summary`: the contrast in one table.
+    `compared`: tasks that the conditions' means and all contrasts are made of. `not_pulled`: verdicts whose
+    bundles a pull left out. `tampered`: records of the campaign that were changed or deleted; `journaled`: such
+    ones are noticed. `below_plan`: of an interim report, the cells that still wait for trials, fewest first;
+    halted tasks apart.
     """
 
     dry_run: bool
@@ -158,6 +160,7 @@ class Report:
     provider_ends: tuple[ProviderEndCount, ...] = ()
     halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
+    next_step: str | None = None
 
     @property
     def conditions_compared(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_analysis.report.next_step import NEXT
 from trialfleet_designs.document.tables import Value
 from trialfleet_ledger.display_text import markdown
 from trialfleet_ledger.errors import OperatorError
@@ -48,6 +49,8 @@ def _head(report: Report) -> Iterator[str]:
         yield from ("", f"> {text(report.banner)}")
     for sentence in rest[:_SENTENCES]:
         yield from ("", text(sentence))
+    if report.next_step:
+        yield from ("", f"{NEXT} {text(report.next_step)}")
     found = declared_contrast(report)
     if found is not None:
         yield ""

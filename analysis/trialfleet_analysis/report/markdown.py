@@ -10,6 +10,7 @@ from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
+from trialfleet_analysis.report.next_step import NEXT
 from trialfleet_designs.document.tables import ReportSection, ReportTable, Value
 from trialfleet_ledger.display_text import markdown as text
 from trialfleet_ledger.plurals import plural
@@ -34,6 +35,8 @@ def _head(report: Report) -> Iterator[str]:
     yield from ("", f"## {IN_ONE_MINUTE}", "", f"**{long_text(first)}**")
     for sentence in rest:
         yield from ("", long_text(sentence))
+    if report.next_step:
+        yield from ("", f"{NEXT} {long_text(report.next_step)}")
     if line := arrival_line(report):
         yield from ("", long_text(line))
     yield from ("", _state(report))

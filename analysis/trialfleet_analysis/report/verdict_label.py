@@ -29,12 +29,12 @@ def label_verdict(report: Report) -> str | None:
     result = declared_result(report)
     if result is not None and claims_equivalence(result, outcome):
         return ALIKE
-    if outcome != "undefined" and _is_open(report, outcome):
+    if outcome != "undefined" and may_still_change(report, outcome):
         return NOT_FINISHED
     return report.design.name_outcome(report.analysis.found) or LABELS[outcome]
 
 
-def _is_open(report: Report, outcome: Outcome) -> bool:
+def may_still_change(report: Report, outcome: Outcome) -> bool:
     """Whether later trials may change it."""
     design, found = report.design, report.analysis.found
     if design.has_ended(found):

@@ -31,7 +31,7 @@ from trialfleet_analysis.report.pictures.shapes import Area, Line, Picture, Word
 from trialfleet_analysis.report.pictures.sizes import PictureWidth
 from trialfleet_analysis.report.table_files import list_tables, table_files
 from trialfleet_designs.document.tables import ReportTable, Value
-from trialfleet_ledger.output_files import RECORD
+from trialfleet_ledger.output_files import RECORD, replace_outputs
 
 HOSTILE = "$\\frac{1}{0}$ <script>alert(1)</script> \x1b[2J\u202e & %s #_~^ =cmd() \n" + "x" * 90
 FORMATS: tuple[PictureFormat, ...] = ("svg", "pdf", "png")
@@ -213,9 +213,10 @@ def test_every_table_is_a_file_of_its_own(report: Report) -> None:
     assert all(b"\\toprule" in text for text in dict(table_files(report, "latex")).values())
 
 
-def test_a_folder_gets_figures_data_and_tables(tmp_path: Path) -> None:
+def test_a_folder_gets_figures_data_and_tables_and_loses_those_of_another_report(tmp_path: Path) -> None:
     small = made(2, 2, 3)
-    paths = write_figures(small, tmp_path, form="svg", width="column", tables="markdown")
+    replace_outputs(tmp_path, {"tasks-2.svg": b"of a larger report"}, what="figures")
+    paths = write_figures(small, tmp_path, form="svg", width="column", tables="markdown").written
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths} | {RECORD}
     assert {f"{one.anchor}.csv" for one in list_figures(small)} <= {path.name for path in paths}
 

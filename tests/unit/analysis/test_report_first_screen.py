@@ -241,8 +241,9 @@ def test_every_format_begins_with_the_two_lines_and_the_table(lively: Report) ->
     assert [row["name"] for row in document["summary"]] == list(rows(lively))
     first, second = lively.answer
     arrived = arrival_line(lively)
-    assert f"{first} {second} {arrived} Declared contrast" in terminal
-    assert f"**{first}**\n\n{second}\n\n{arrived}\n\nFinal" in written
+    step = f"What next? {lively.next_step}"
+    assert f"{first} {second} {step} {arrived} Declared contrast" in terminal
+    assert f"**{first}**\n\n{second}\n\n{step}\n\n{arrived}\n\nFinal" in written
     minute, below = page.split('id="answer"')[1].split('id="declared"')
     assert f"In one minute{label_verdict(lively)}{first}{second}" in flat(re.sub(r"<[^>]+>", "", minute))
     assert "## In one minute\n\n**" in written

@@ -48,6 +48,47 @@ def test_what_is_somebodys_stays(tmp_path: Path, edit: str) -> None:
     assert outside.read_text() == "theirs"
 
 
+def test_what_is_not_made_any_more_is_removed_unless_it_was_edited(tmp_path: Path) -> None:
+    replace_outputs(tmp_path, dict.fromkeys(("a.svg", "b.svg", "c.svg", "d.pdf"), b"1"), what="figures")
+    replace_outputs(tmp_path, {"e.svg": b"1"}, what="report")
+    (tmp_path / "f.svg").write_bytes(b"1")
+    (tmp_path / "c.svg").write_bytes(b"edited")
+    for _ in range(2):
+        left = replace_outputs(tmp_path, {"a.svg": b"2"}, what="figures")
+        assert left == (tmp_path / "c.svg",)
+    names = {path.name for path in tmp_path.iterdir()} - {RECORD}
+    assert names == {"a.svg", "c.svg", "d.pdf", "e.svg", "f.svg"}
+    (tmp_path / "c.svg").unlink()
+    assert replace_outputs(tmp_path, {"a.svg": b"2"}, what="figures") == ()
+    assert b"c.svg" not in (tmp_path / RECORD).read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "outside"])
+def test_no_link_folder_or_file_elsewhere_is_removed(tmp_path: Path, kind: str) -> None:
+    folder, outside = tmp_path / "out", tmp_path / "outside.svg"
+    outside.write_bytes(b"1")
+    replace_outputs(folder, {"a.svg": b"1", "b.svg": b"1"}, what="figures")
+    (folder / "b.svg").unlink()
+    if kind == "link":
+        (folder / "b.svg").symlink_to(outside)
+    elif kind == "folder":
+        (folder / "b.svg").mkdir()
+    else:  # a record that somebody made
+        record = (folder / RECORD).read_text()
+        (folder / RECORD).write_text(record.replace('"b.svg"', '"../outside.svg"'))
+    left = replace_outputs(folder, {"a.svg": b"1"}, what="figures")
+    assert left == (() if kind == "outside" else (folder / "b.svg",))
+    assert outside.read_bytes() == b"1"
+
+
+def test_a_call_that_is_refused_removes_nothing(tmp_path: Path) -> None:
+    replace_outputs(tmp_path, {"a.svg": b"1", "b.svg": b"1"})
+    (tmp_path / "c.svg").write_text("theirs")
+    with pytest.raises(OperatorError, match="not overwritten"):
+        replace_outputs(tmp_path, {"a.svg": b"1", "c.svg": b"1"})
+    assert (tmp_path / "b.svg").exists()
+
+
 def test_what_cannot_be_written_is_named_with_its_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OperatorError, match="cannot write the tables: File exists") as raised:

@@ -12,7 +12,7 @@ from trialfleet_analysis.report.findings.first_costs import tabulate_cost
 from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, framed, h
 from trialfleet_analysis.report.html.sentences import cautions_list, explain, in_one_minute
-from trialfleet_analysis.report.more_trials import suggest_more_trials
+from trialfleet_analysis.report.next_step import NEXT
 from trialfleet_analysis.report.verdict_label import label_verdict
 
 
@@ -37,7 +37,7 @@ def _cost(report: Report) -> Node:
 
 def _next(report: Report) -> Node:
     found = {
-        "Would more trials help?": suggest_more_trials(report),
+        NEXT: report.next_step,
         "Did the context arrive?": arrival_line(report),
     }
     return [h("div", h("h3", title), h("p", explain(line))) for title, line in found.items() if line]

@@ -55,6 +55,9 @@ def figures(
     CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. A figure that would be
     too high for a page or a slide is several files. While trials are missing, only complete blocks are used, the
     look is recorded, and every figure says so.
+
+    Files that an earlier call wrote into the folder in the same formats, and that this call does not make, are
+    removed, unless they were edited since.
     """
     from trialfleet_analysis.report.make import make_report
     from trialfleet_analysis.report.pictures.making import write_figures
@@ -71,5 +74,8 @@ def figures(
         cutoff=cutoff and cutoff.date(),
         by="trialfleet figures",
     )
-    for path in write_figures(report, folder, form=form, width=width, tables=tables):
+    made = write_figures(report, folder, form=form, width=width, tables=tables)
+    for path in made.written:
         click.echo(path)
+    for path in made.left:
+        click.echo(f"{path} is of an earlier call and was edited since: it stays", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trialfleet_analysis.report.campaign_report import Report
@@ -77,17 +77,26 @@ def state_note(report: Report) -> str:
     return " ".join(filter(None, said))
 
 
+@dataclass(frozen=True)
+class FigureFiles:
+    """`left`: files of an earlier call that this one does not make and that were edited since."""
+
+    written: tuple[Path, ...]
+    left: tuple[Path, ...]
+
+
 def write_figures(
     report: Report, folder: Path, *, form: PictureFormat, width: PictureWidth, tables: TableFormat | None
-) -> tuple[Path, ...]:
-    """All figures with their data, and the tables, in `folder`, replaced if trialfleet wrote them. `OperatorError`
+) -> FigureFiles:
+    """All figures with their data, and the tables, in `folder`, replaced if trialfleet wrote them; figures and
+    tables of an earlier call, in the same formats, that this report lacks are removed. `OperatorError`
     when they cannot be written or are somebody else's. Same report, same bytes."""
     note = state_note(report)
     contents = dict(file for found in list_figures(report) for file in figure_files(found, form, width, note))
     if tables is not None:
         contents |= dict(table_files(report, tables))
-    replace_outputs(folder, contents, what="figures")
-    return tuple(folder / name for name in contents)
+    left = replace_outputs(folder, contents, what="figures")
+    return FigureFiles(tuple(folder / name for name in contents), left)
 
 
 def figure_files(

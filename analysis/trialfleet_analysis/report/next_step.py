@@ -1,0 +1,153 @@
+"""What to do next: whether more reps or more tasks would help, how many, and for how much money."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from trialfleet_analysis.analysis_plan.power_summary import POWER, More
+from trialfleet_analysis.report.answer import SHOWN, claims_equivalence
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.crashes import find_halted_sides
+from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
+from trialfleet_analysis.report.verdict_label import may_still_change
+from trialfleet_designs.comparison.outcome import Outcome
+from trialfleet_designs.document.figures import quantity, unsigned_points
+from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.power.allocation import least_effect
+
+NEXT = "What next?"
+PLAN = "`trialfleet power` says what a campaign of any size would notice and cost"
+LITTLE = 0.9  # of the difference that is noticed now: where twice the reps leave more than this, they help little
+
+
+def suggest_next_step(report: Report) -> str | None:
+    """None where nothing was declared, and where the data allow no answer for a reason that the answer names.
+    Differences rest on blinded rates, never on the effect that was observed; money on what the trials cost."""
+    outcome, result = report.decision, declared_result(report)
+    if outcome is None:
+        return None
+    if halted := find_halted_sides(report):
+        return _after_halt(report, " and ".join(halted))
+    if may_still_change(report, outcome):
+        return _while_open(report)
+    alike = result is not None and claims_equivalence(result, outcome)
+    if alike or outcome in (*SHOWN, "shown") or report.design.name_outcome(report.analysis.found):
+        return _once_answered(report, result, alike=alike)
+    return _where_undecided(report, result, outcome) if outcome in ("not_shown", "not_possible") else None
+
+
+def _after_halt(report: Report, names: str) -> str:
+    if report.progress.cancelled:
+        return f"Fix what halted {names}, then run a new campaign: this one was cancelled."
+    return f"Fix what halted {names}; `trialfleet resume --lift` then continues the campaign."
+
+
+def _while_open(report: Report) -> str | None:
+    """Bets allow for reps that are added; for other designs there is nothing to add before the end."""
+    progress, doubled = report.progress, 2 * report.progress.blocks
+    if progress.cancelled:
+        return "Run a new campaign: this one was cancelled before it had an answer."
+    if progress.interim:
+        return f"Wait until its blocks are complete. If nothing drives the campaign, {progress.way_on}."
+    if report.design.is_fixed_on("these_tasks"):
+        return None
+    return (
+        f"Add reps, which this design allows for: `trialfleet resume --reps {doubled}` doubles them; "
+        f"{_price(report, 1)}."
+    )
+
+
+def _once_answered(report: Report, result: DeclaredResult | None, *, alike: bool) -> str:
+    doubts = list(_list_doubts(report, result))
+    if doubts:
+        return f"Confirm it in a new campaign before relying on it: {' and '.join(doubts)}."
+    if alike:
+        return f"This question is answered. A smaller margin takes a new campaign: {PLAN}."
+    if result is None or result.estimand != "these_tasks":
+        return "This question is answered and needs no more trials."
+    return (
+        "This question is answered for these tasks and needs no more trials of them. Whether it holds for other "
+        "tasks, only more tasks can tell."
+    )
+
+
+def _list_doubts(report: Report, result: DeclaredResult | None) -> Iterator[str]:
+    """Why an answer is not one to rely on, as clauses."""
+    if any("Careful: " in sentence for sentence in report.answer):
+        yield "the answer carries a warning"
+    valid = result.companion.p_value if result and result.companion else None
+    extended = report.progress.extended_after_look and not report.design.allows_for_looks
+    if extended and (result is None or valid is None or valid > result.declared.alpha):
+        yield "its p-value does not allow for the reps that were added"
+    if result is None:
+        return
+    if result.withdrawn:
+        yield "it was decided on data since withdrawn"
+    if result.robustness is not None and not result.robustness.robust:
+        yield "lost runs could change it"
+
+
+def _where_undecided(report: Report, result: DeclaredResult | None, outcome: Outcome) -> str:
+    few = None if result is None else could_tell(result.contrast)
+    if outcome == "not_possible" and few:
+        return (
+            f"More reps of the same tasks may change nothing: {few}. Plan a new campaign with tasks that pass "
+            f"sometimes: {PLAN}."
+        )
+    larger = None if result is None else _suggest_larger(report, result)
+    return larger or f"Only a new, larger campaign can find a smaller difference: {PLAN}."
+
+
+def _suggest_larger(report: Report, result: DeclaredResult) -> str | None:
+    """None where the least difference that this design finds is not known, or is not that of a fixed end."""
+    if result.design.plans_power or result.detectable is None or result.detectable.mde is None:
+        return None
+    run, *others = report.analysis.outlook.more
+    reps = next((one for one in others if one.tasks == run.tasks), None)
+    tasks = next((one for one in others if one.reps == run.reps), None)
+    now, more_reps, more_tasks = (_least_noticed(one, result.estimand) for one in (run, reps, tasks))
+    if now is None or more_reps is None or more_tasks is None:
+        return None
+    larger = (
+        f"A new campaign with twice the reps ({2 * report.progress.complete_blocks:,} each) would notice a "
+        f"difference of about {unsigned_points(more_reps)} points four times in five, against "
+        f"{unsigned_points(now)} with as many as now"
+    )
+    added = "Reps that are added to this campaign instead make its p-value invalid."
+    if result.estimand == "these_tasks":
+        return f"{larger}; {_price(report, 2)}. {added}"
+    tasks_too = f"one with twice the tasks ({2 * run.tasks:,}), {unsigned_points(more_tasks)}"
+    best = _compare_with_tasks(report, run, now=now, more_reps=more_reps, more_tasks=more_tasks)
+    return f"{larger}; {tasks_too}. {best}For either, {_price(report, 2)}. {added}"
+
+
+def _least_noticed(design: More | None, estimand: Estimand) -> float | None:
+    if design is None:
+        return None
+    return design.mde_these_tasks if estimand == "these_tasks" else design.mde_tasks_like_these
+
+
+def _compare_with_tasks(report: Report, run: More, *, now: float, more_reps: float, more_tasks: float) -> str:
+    """What the spread of effects between tasks leaves for reps to gain, as a sentence; empty: as much as tasks."""
+    spread, declared = report.analysis.outlook.sigma_int, report.analysis.declared
+    if spread and declared is not None and more_reps > LITTLE * now:
+        least = least_effect(spread / math.sqrt(run.tasks), df=run.tasks - 1, alpha=declared.alpha, power=POWER)
+        return (
+            f"More reps help little: however many, {plural(run.tasks, 'task')} would not notice less than "
+            f"{unsigned_points(least)}. "
+        )
+    return "More tasks help more than more reps. " if more_tasks < more_reps else ""
+
+
+def _price(report: Report, times: int) -> str:
+    """What the compared conditions' trials cost, so many times, as a clause."""
+    found = [one for one in report.analysis.costs if one.condition in report.analysis.sides]
+    known = [one.cost for one in found if one.cost is not None]
+    if not known or len(known) < len(found):
+        reason = next((f": {one.reason}" for one in found if one.cost is None), "")
+        return f"what it would cost is not known{reason}"
+    lost = ", lost runs not counted" if any(one.unknown for one in found) else ""
+    total = quantity(times * sum(known), "usd")
+    return f"at what a trial cost here, the compared conditions take about {total}{lost}"
