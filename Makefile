@@ -11,7 +11,7 @@ TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.PHONY: help demo test test-unit affected explore faults check bench chaos docs gallery schema cli-reference lock report clean wheel image kind-up kind-down
+.PHONY: help demo test test-unit affected explore faults check bench chaos docs gallery schema cli-reference vocabulary lock report clean wheel image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -65,7 +65,10 @@ build/mermaid.min.js: SHA512 := e35d774dd5de2c0b0caee27bf4ea452f93bcf8b4c55e142a
 build/iframe-worker.js: PACKAGE := iframe-worker@1.0.4
 build/iframe-worker.js: FILE := shim/index.js
 build/iframe-worker.js: SHA512 := ae879a688f8b8352c935f8290a3a117bff96cc48f2f7e674f0ba04beef393023db063c26faa5f3f00839534e651dae95d42cac6721b313448e900b52500e6aed
-build/mermaid.min.js build/iframe-worker.js:
+build/o200k_base.js: PACKAGE := js-tiktoken@1.0.21
+build/o200k_base.js: FILE := dist/ranks/o200k_base.js
+build/o200k_base.js: SHA512 := 6e23a3ffa339a9d831e532a30e7153d72992a4ce6d6dddf29700edad0bc5412bb467b6c1624a36745f96fda5245d43ee93a215a51c64ff7436b073b31a54b7ea
+build/mermaid.min.js build/iframe-worker.js build/o200k_base.js:
 	@mkdir -p build && cd build && npm pack --silent $(PACKAGE) >/dev/null
 	@cd build && echo "$(SHA512)  $(subst @,-,$(PACKAGE)).tgz" | sha512sum --check --quiet
 	@cd build && tar xzfO $(subst @,-,$(PACKAGE)).tgz package/$(FILE) >$(@F) && rm $(subst @,-,$(PACKAGE)).tgz
@@ -76,6 +79,9 @@ schema: $(DEV_STAMP) ## write docs/reference/schema/ from the contract
 cli-reference: $(DEV_STAMP) ## write docs/reference/cli.md from the commands, and the table of agents.md from the adapters
 	$(BIN)/python -m trialfleet_controller.commands.reference docs/reference/cli.md
 	$(BIN)/python -m trialfleet_controller.commands.agents_reference docs/reference/agents.md
+
+vocabulary: $(DEV_STAMP) build/o200k_base.js ## write the tokenizer's vocabulary from the npm package that build/o200k_base.js comes from
+	PYTHONPATH=. $(BIN)/python -m tests.support.vocabulary build/o200k_base.js runner_image/trialfleet_deliveries/vocabulary/o200k_base.xz
 
 lock: LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q
 lock: PIN := -c requirements/run.txt

@@ -29,7 +29,7 @@ class CostEstimate:
             else f", {self.cells} of {plural(planned_cells, 'cell')} measured themselves"
         )
         return (
-            f"about {self.usd:.2f} USD, from {plural(self.trials, 'measured trial')}{own}; "
+            f"about ${self.usd:,.2f}, from {plural(self.trials, 'measured trial')}{own}; "
             "lost attempts are not counted"
         )
 

@@ -129,7 +129,7 @@ def test_the_task_comes_first_and_no_condition_changes_its_words(lab: Lab) -> No
     assert b"tenth of a percent" in prompts["preamble_only"]
     delivery = json.loads(left.bundle.files["scored.json"])["delivery"]
     assert delivery["node"] == "shop/pricing/AGENTS.md"
-    assert delivery["tokenizer"].startswith("bpe-openai")
+    assert delivery["tokenizer"].startswith("tiktoken")
     assert 0 < delivery["inline_tokens"] <= 1500
     assert b"CLAUDE.md" in prompts["flat_llm"]
 

@@ -46,7 +46,7 @@ def test_status_projects_from_complete_blocks(tmp_path: Path) -> None:
     assert shown["cost_usd"] == pytest.approx(12 * 2.1 + 3)
     assert shown["projected_cost_usd"] == pytest.approx(5 * 12 * 1.05)
     _, text, _ = run(status, "demo", "--store", str(tmp_path))
-    assert "cost: 28.20 USD for measured trials, about 63.00 USD for all; lost attempts are not counted" in text
+    assert "cost: $28.20 for measured trials, about $63.00 for all; lost attempts are not counted" in text
 
 
 def test_before_the_first_block_nothing_is_projected(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_plan_is_priced_from_another_campaign(tmp_path: Path) -> None:
     cells = {"none": (1.1 + 1 + 1) / 3, "intent_layer": (2.2 + 2 + 2) / 3}
     other = {"none": (cells["none"] + 3.15) / 2, "intent_layer": (cells["intent_layer"] + 6.3) / 2}
     expected = 10 * (sum(cells.values()) + sum(other.values()))
-    assert f"about {expected:.2f} USD, from 10 measured trials, 2 of 4 cells measured themselves" in text
+    assert f"about ${expected:,.2f}, from 10 measured trials, 2 of 4 cells measured themselves" in text
     shown = json.loads(run(plan_command, *argv, "--json")[1])
     assert shown["cost"] == {"usd": pytest.approx(expected), "trials": 10, "cells": 2}
 

@@ -285,5 +285,5 @@ def test_a_cancelled_campaign_has_neither_a_width_nor_a_projected_cost(tmp_path:
     going, cancelled = (driven(tmp_path / str(n), pending={}, cancelled=bool(n)) for n in range(2))
     assert "USD for all" in going
     assert "at most 10 attempts at once" in going
-    assert "cost: 2.00 USD for measured trials\n" in cancelled
+    assert "cost: $2.00 for measured trials\n" in cancelled
     assert "run at once" not in cancelled

@@ -61,7 +61,7 @@ def test_what_runs_is_shown_and_followed(
     said = window.run(f"return {NOW}")
     for words in (
         "1 running",
-        "15.00 USD for 30 measured trials",
+        "$15.00 for 30 measured trials",
         "no attempt lost",
         "Newest ends",
         "left at this",

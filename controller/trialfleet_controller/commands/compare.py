@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def compare(
     path = _written(made, out or like.parent / f"{made['campaign']}.yaml", folder)
     click.echo(path)
     _power(path)
-    if start:
+    if not start:
+        click.echo(f"Next: trialfleet run {shlex.quote(str(path))}")
+    else:
         from trialfleet_controller.commands.run import run
 
         run.main([str(path)], prog_name="run", standalone_mode=False)

@@ -170,7 +170,7 @@ def _author_agent(
 def _print(one: Built, out: Path | None) -> None:
     manifest = one.manifest
     total = sum(manifest.tokens.values())
-    cost = "" if manifest.cost.cost_usd is None else f", {manifest.cost.cost_usd:.2f} USD"
+    cost = "" if manifest.cost.cost_usd is None else f", ${manifest.cost.cost_usd:,.2f}"
     click.echo(
         f"{manifest.task}  {manifest.kind}: sha256:{manifest.tree}\n"
         f"  {'written' if one.fresh else 'known'}: "

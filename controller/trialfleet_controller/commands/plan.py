@@ -11,6 +11,7 @@ import click
 from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_deliveries.condition_parts import differing_parts
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.cost_limits import CostLimits
 from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
@@ -151,10 +152,6 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
     click.echo(f"at once     {_width(made, reps)}")
     for line in (*_request_limits(made), *_declared(made)):
         click.echo(line)
-    if made.limits.cost_usd is not None:
-        click.echo(f"cost limit  {cells * reps * made.limits.cost_usd:g} USD, not counting lost attempts")
-    if made.cost_usd_campaign is not None:
-        click.echo(f"cost cap    {made.cost_usd_campaign:g} USD, {made.limits.cost_usd:g} a trial")
     if made.wall_clock_s is not None:
         click.echo(f"wall clock  {made.wall_clock_s:g} s from the first run or submit")
     for name in made.conditions:
@@ -183,17 +180,10 @@ def summarise_plan(made: Plan, reps: int) -> str:
 
     A task that a condition does not have is none of its cells.
     """
-    trials, each = len(made.cells) * reps, made.limits.cost_usd
+    trials = len(made.cells) * reps
     on = f"{plural(len(made.tasks), 'task')} under {plural(len(made.conditions), 'condition')}"
-    said = f"{plural(trials, 'trial')}: {on}, {plural(reps, 'rep')} each."
-    if made.cost_usd_campaign is not None:
-        return f"{said} No trial starts that might take the campaign's cost above {made.cost_usd_campaign:,g} USD."
-    if each is not None:
-        return (
-            f"{said} One costs {each:,g} USD at most, all of them {trials * each:,g} USD. Attempts that are lost "
-            "and tried again cost extra."
-        )
-    return said
+    price = CostLimits(made.limits.cost_usd, made.cost_usd_campaign).describe(trials)
+    return f"{plural(trials, 'trial')}: {on}, {plural(reps, 'rep')} each. {price}".rstrip()
 
 
 def _width(made: Plan, reps: int) -> str:
@@ -231,4 +221,6 @@ def _differences(made: Plan, treatment: str, control: str) -> str:
     if not found:
         return "nothing that the file names; their contents differ"
     said = ", ".join(found)
-    return said if len(found) == 1 else f"{said}: two packages; no difference can be attributed to one part"
+    if len(found) == 1:
+        return said
+    return f"{len(found)} things at once ({said}): a difference will not say which of them made it"

@@ -100,6 +100,6 @@ def described(amendment: Amendment) -> str:
     """The amendment as one line for the operator."""
     note = " (after a look: the report says so)" if amendment.after_look else ""
     reps = [f"{plural(amendment.reps, 'rep')}{note}"] if amendment.reps is not None else []
-    cost = [] if amendment.cost_usd_campaign is None else [f"cost cap {amendment.cost_usd_campaign:g} USD"]
+    cost = [] if amendment.cost_usd_campaign is None else [f"cost cap ${amendment.cost_usd_campaign:g}"]
     clock = [] if amendment.wall_clock_s is None else [f"wall-clock limit {amendment.wall_clock_s:g} s"]
     return f"amended: {', '.join([*reps, *cost, *clock, *(f'halt {n} lifted' for n in amendment.lifts)])}"

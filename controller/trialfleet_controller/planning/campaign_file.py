@@ -115,7 +115,7 @@ def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
         )
     if cost.trial > cost.campaign:
         raise OperatorError(
-            f"one trial may cost {cost.trial:g} USD, the campaign only {cost.campaign:g}: no trial could start",
+            f"one trial may cost ${cost.trial:g}, the campaign only ${cost.campaign:g}: no trial could start",
             where=loaded.where("limits", "cost_usd", "campaign"),
             hint="raise cost_usd.campaign or lower cost_usd.trial",
         )

@@ -45,7 +45,8 @@ def check_different(before: Tree, after: Tree, text: str) -> None:
     """Raises `OperatorError` where there is nothing to compare."""
     if dict(before) != dict(after):
         return
-    found = f"the same {plural(len(before), 'context file')}" if before else "no context files"
+    same = "the same context file" if len(before) == 1 else f"the same {plural(len(before), 'context file')}"
+    found = same if before else "no context files"
     raise OperatorError(
         f"both sides have {found}: there is nothing to compare",
         where=text,

@@ -269,8 +269,8 @@ def _check_block_cost(file: CampaignFile, tasks: int) -> None:
     if cost.campaign is None or cost.trial is None or cells * cost.trial <= cost.campaign:
         return
     raise OperatorError(
-        f"one block is {plural(cells, 'trial')} of up to {cost.trial:g} USD, more than "
-        f"the campaign's {cost.campaign:g}: "
+        f"one block is {plural(cells, 'trial')} of up to ${cost.trial:g}, more than "
+        f"the campaign's ${cost.campaign:g}: "
         "the cap does not cover one rep of every cell",
         where=file.where("limits", "cost_usd", "campaign"),
         hint=f"raise it to at least {cells * cost.trial:g}, lower cost_usd.trial, or plan fewer cells",

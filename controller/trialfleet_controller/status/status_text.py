@@ -181,11 +181,11 @@ def _of_rates(status: CampaignStatus) -> list[str]:
 def _of_costs(status: CampaignStatus) -> list[str]:
     if status.cost_usd is None:
         return []
-    so_far = f"cost: {status.cost_usd:.2f} USD for measured trials"
+    so_far = f"cost: ${status.cost_usd:,.2f} for measured trials"
     over = status.terminal == status.planned or status.state in (State.CANCELLED, State.DECIDED)
     if status.projected_cost_usd is None or over:
         return [so_far]
-    return [f"{so_far}, about {status.projected_cost_usd:.2f} USD for all; lost attempts are not counted"]
+    return [f"{so_far}, about ${status.projected_cost_usd:,.2f} for all; lost attempts are not counted"]
 
 
 def _table(status: CampaignStatus, *, rates: bool) -> list[str]:
@@ -194,7 +194,7 @@ def _table(status: CampaignStatus, *, rates: bool) -> list[str]:
     ]
     for name, c in status.conditions.items():
         rate = c.interim_rate
-        passed = "–" if rate is None else f"{rate:.3f} ({c.interim_passed}/{c.interim_measured})"
+        passed = "–" if rate is None else f"{rate:.1%} ({c.interim_passed}/{c.interim_measured})"
         counts = (c.planned, c.measured, c.running, c.pending, c.abandoned, c.lost_attempts)
         rows.append((name, *map(str, counts), passed))
     rows = rows if rates else [row[:-1] for row in rows]

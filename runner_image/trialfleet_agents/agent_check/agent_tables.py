@@ -37,21 +37,22 @@ def deliveries(reach: Reach) -> dict[str, str]:
 
 
 def listing(agents: Sequence[KnownAgent]) -> str:
-    """A row for each kind; below, how to get what is not here in its pinned version."""
-    rows = [
-        {
-            "agent": one.kind,
-            "here": _here(one),
-            "pinned": one.pinned or NONE,
-            **deliveries(one.reach),
-            "measured": one.measurement or NONE,
-        }
-        for one in agents
-    ]
+    """Two tables of a row for each kind, in 100 columns: its version and files, then what it can be given; below,
+    how to get what is not here in its pinned version."""
+    files, given = [], []
+    for one in agents:
+        root, skills, *others = deliveries(one.reach).items()
+        versions = {"agent": one.kind, "here": _here(one), "pinned": one.pinned or NONE}
+        files.append({**versions, **dict((root, skills)), "measured": one.measurement or NONE})
+        given.append({"agent": one.kind, **{label.removesuffix(" on read"): said for label, said in others}})
     wanted = [one for one in agents if one.install and one.installed != one.pinned]
     hints = [("", "not here in the pinned version:")] if wanted else []
     hints += [(f"  {one.kind}", one.install or "") for one in wanted]
-    return "\n".join([*_aligned([list(rows[0]), *(list(row.values()) for row in rows)]), *_said(hints)])
+    return "\n".join([*_titled(files), "", *_titled(given), *_said(hints)])
+
+
+def _titled(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    return _aligned([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def _here(one: KnownAgent) -> str:

@@ -188,7 +188,7 @@ def _rows(found: RepositorySurvey) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("test call gets", found.call_given),
         ("test call lacks", found.call_lacks),
         ("context files", found.context_files),
-        ("read by others", found.other_instructions),
+        ("for other agents", found.other_instructions),
         ("no context", found.pages),  # named like one
         ("links outside", found.leaving_links),
     )

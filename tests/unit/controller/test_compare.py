@@ -59,7 +59,10 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*words: str) -> str:
-    return CliRunner().invoke(command.compare, words, catch_exceptions=False, standalone_mode=False).output.strip()
+    ran = CliRunner().invoke(command.compare, words, catch_exceptions=False, standalone_mode=False)
+    path, after = ran.output.splitlines()
+    assert after == f"Next: trialfleet run {path}"
+    return path
 
 
 def sides(path: Path) -> dict[str, dict[str, bytes]]:
@@ -94,7 +97,7 @@ def test_the_name_follows_the_contents_and_nothing_is_overwritten(repository: Pa
 
 def test_equal_sides_are_refused(repository: Path) -> None:
     git(repository, "commit", "-q", "--allow-empty", "-m", "three")
-    with pytest.raises(OperatorError, match="the same 1 context file: there is nothing to compare"):
+    with pytest.raises(OperatorError, match="the same context file: there is nothing to compare"):
         call("HEAD~1..HEAD")
     with pytest.raises(OperatorError, match="no context files"):
         call("main..main")

@@ -18,10 +18,19 @@ WHAT = "60 trials: 4 tasks under 3 conditions, 5 reps each."
         (
             2.5,
             None,
-            f"{WHAT} One costs 2.5 USD at most, all of them 150 USD. Attempts that are lost and tried again cost "
-            "extra.",
+            f"{WHAT} At most $150 ($2.50 each); attempts that are lost and tried again cost extra.",
         ),
-        (2.5, 1_000, f"{WHAT} No trial starts that might take the campaign's cost above 1,000 USD."),
+        (
+            2.5,
+            1_000,
+            f"{WHAT} At most $150 ($2.50 each); attempts that are lost and tried again cost extra, never more "
+            "than $1,000 in all.",
+        ),
+        (
+            2.5,
+            100,
+            f"{WHAT} At most $150 ($2.50 each), but no trial starts that might take the campaign above $100.",
+        ),
     ],
 )
 def test_trials_and_what_they_may_cost(each: float | None, cap: float | None, said: str) -> None:

@@ -201,6 +201,7 @@ def test_a_listing_says_how_to_get_what_is_not_here() -> None:
     other = here.model_copy(update={"kind": "gemini", "install": "npm b", "installed": "0.9"})
     none = here.model_copy(update={"kind": "copilot", "install": "npm c", "installed": None, "missing": "no"})
     text = listing([here, other, none])
+    assert max(map(len, text.splitlines())) <= 100
     assert text.splitlines()[1].split()[:4] == ["codex", "1.0", "1.0", "AGENTS.md"]
     assert text.splitlines()[3].split()[:3] == ["copilot", "–", "1.0"]
     assert text.splitlines()[-2:] == ["  gemini  npm b", "  copilot  npm c"]

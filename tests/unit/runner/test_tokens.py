@@ -6,9 +6,12 @@ import subprocess
 import sys
 from textwrap import dedent
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiktoken_ext import openai_public
 
+from tests.support.vocabulary import digest_of_published, pack_vocabulary
 from trialfleet_deliveries import tokens
 from trialfleet_deliveries.delivery import Inline, cut
 from trialfleet_deliveries.markdown import select
@@ -24,10 +27,54 @@ def capped(text: str, limit: int) -> Inline:
     return cut(select(dedent(text), TITLES), max_tokens=limit, frame=framed)
 
 
-def test_known_counts_and_name() -> None:
-    assert [tokens.count(t) for t in ("", "hello world", "<|endoftext|>", "naïve 🎉")][:2] == [0, 2]
-    assert tokens.count("<|endoftext|>") > 1  # text, not a special token
-    assert tokens.name().startswith("bpe-openai 0.")
+# As bpe-openai 0.1.4 counts them, another implementation of the encoding.
+COUNTS = {
+    "": 0,
+    "hello world": 2,
+    "<|endoftext|>": 7,  # text, not a special token
+    "naïve 🎉": 5,
+    "We'll see; it's DON'T and I'VE": 8,
+    "x = {'a': [1234567, 0xff]}\n\n\tif x:\r\n        return None  \n": 22,
+    "\n \n\t \n  a": 4,
+    "漢字かな交じり文、ไทย, हिन्दी, العربية, Русский язык": 17,
+    "e\u0301\u0301 İstanbul ſtraße ǅ ʰ ²³¼": 18,
+    "https://example.org/a/b//c?d=e&f=%20#g": 16,
+    "=" * 200: 3,
+    " " * 1000 + "x": 10,
+    "A" * 5000 + "a": 626,
+    "👩\u200d💻\ufeff\u00a0\u3000\x85\x1c\0": 12,
+    "def __init__(self, *args, **kwargs):\n    super().__init__(*args, **kwargs)\n": 22,
+}
+
+
+def test_counts_are_those_of_another_implementation() -> None:
+    assert {text: tokens.count(text) for text in COUNTS} == COUNTS
+
+
+def test_the_vocabulary_is_the_published_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tiktoken knows the digest of the file that it would download, and how the encoding cuts a text."""
+    expected: list[str] = []
+
+    def load(_url: str, expected_hash: str) -> dict[bytes, int]:
+        expected.append(expected_hash)
+        return {}
+
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", load)
+    encoding = openai_public.o200k_base()
+    vocabulary = tokens.read_vocabulary(tokens.VOCABULARY.read_bytes())
+    assert [digest_of_published(vocabulary)] == expected
+    assert encoding["pat_str"] == tokens.PIECE
+    assert tokens.read_vocabulary(pack_vocabulary(vocabulary[:300])) == vocabulary[:300]
+
+
+def test_white_space_without_end_is_counted() -> None:
+    """The library panics at a million characters of it."""
+    assert tokens.count(" " * 1_500_000) == tokens.count(" " * 128) * 1_500_000 / 128 + 0.75
+    assert tokens.count("a" + "\n" * 1_500_000 + "b") > 2
+
+
+def test_the_name_says_which_implementation_counted() -> None:
+    assert tokens.name().startswith("tiktoken 0.")
     assert tokens.name().endswith("o200k_base")
 
 

@@ -52,7 +52,7 @@ def _counts(found: CampaignActivity) -> Iterator[str]:
         yield f"{found.per_hour:,.{1 if found.per_hour < 100 else 0}f} an hour"
         yield f"about {_time(found.left_s)} left at this rate"
     if found.cost_usd is not None:
-        yield f"{found.cost_usd:,.2f} USD for {plural(found.costed, 'measured trial')}, lost attempts not counted"
+        yield f"${found.cost_usd:,.2f} for {plural(found.costed, 'measured trial')}, lost attempts not counted"
     stops = {loss.words: found.losses[loss] for loss in _STOPS if loss in found.losses}
     lost = sum(found.losses.values()) - sum(stops.values())
     words = ", ".join(f"{loss} {count:,}" for loss, count in found.losses.items() if loss not in _STOPS)
