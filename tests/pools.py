@@ -30,8 +30,6 @@ AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 _CORES = os.cpu_count() or 2
 WORKERS = {"computing": _CORES, "waiting": 1, "stores": 1, "pods": 3}
 SERVED = ("stores", "pods")
-# A pod's weight is small, and its tests have clocks of their own: what computes takes the cores that pods leave.
-NICE = {"computing": 5, "waiting": 5}
 NEEDS_STORE = re.compile(r'needs\("s3"')
 UNMEASURED_S = 15.0  # what a file is expected to take that no run has measured
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
@@ -121,7 +119,6 @@ def start_pool(pool: Pool, options: Sequence[str], folder: Path, *, quiet: bool)
     argv += ["--no-loadscope-reorder", "-o", f"cache_dir=.pytest_cache/{pool.name}", "--costs", str(costs)]
     with output.open("wb") as file:
         process = subprocess.Popen([*argv, *options, *pool.files], cwd=ROOT, stdout=file if quiet else None)
-    os.setpriority(os.PRIO_PROCESS, process.pid, NICE.get(pool.name, 0))  # before it starts its workers
     return Running(pool, process, output if quiet else None, costs)
 
 

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from trialfleet_designs.comparison.columns import CellCounts, Columns, Scheme, TrialsRun
 from trialfleet_designs.comparison.compared import ComparedTasks
 from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.declared_effect import DeclaredEffect
 from trialfleet_designs.comparison.judge import RunJudge
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.comparison.pair_evidence import PairEvidence
@@ -49,7 +50,7 @@ class PowerQuestion:
     """What `power` asks of a design. `rates`: of the tasks, its control being the condition that is expected to
     pass least; `population`: what they are, in words; `reps`: several designs; `effect`: None: not named; `cv`: a
     metric's coefficient of variation within a task and condition, None: not stated; `pilot`: that of each metric
-    as a pilot has it."""
+    as a pilot has it; `pilot_of_means`: the same for differences of means."""
 
     campaign: str
     rates: TaskRates
@@ -59,6 +60,7 @@ class PowerQuestion:
     effort: Effort
     cv: float | None = None
     pilot: Mapping[str, float] = field(default_factory=dict[str, float])
+    pilot_of_means: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,10 @@ class Design(Generic[D, F]):
 
     def refuse_combining(self, declared: D) -> OperatorError | None:
         """Why campaigns of this design are not combined with others; None: they are."""
+        return None
+
+    def bring_effect(self, declared: D, found: F, observed: Observed) -> DeclaredEffect | None:
+        """Of a question or a metric, which are combined as such; None: a contrast is declared."""
         return None
 
     def multiply(self, found: F) -> PairEvidence | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import special
 from trialfleet_statistics.estimates import (
     LEAST,
     Floats,
+    Integers,
     Interval,
     Tally,
     Test,
@@ -110,13 +111,43 @@ def _constrained(x_a: Floats, n_a: Floats, x_b: Floats, n_b: Floats) -> Campaign
     return CampaignVariance(variance, constrained=True)
 
 
-def random_effects(effects: Sequence[float], variances: Sequence[float], *, level: float = 0.95) -> RandomEffects:
+def mean_variance(values: Floats, arm: Integers, task: Integers) -> CampaignVariance:
+    """Variance of the mean over tasks of the differences of means, of arm 1 less arm 0, on *these tasks*:
+    T⁻² Σ s² / n over both arms. None, with the reason, without a task, where an arm of a task has fewer than two
+    values, and where no values of an arm differ.
+
+    >>> one = mean_variance(np.array([1.0, 3.0, 2.0, 2.5]), np.array([1, 1, 0, 0]), np.zeros(4, dtype=np.int64))
+    >>> one.variance
+    1.0625
+    """
+    if not values.size:
+        return CampaignVariance(None, reason="no task with values in both conditions")
+    _, places = np.unique(task, return_inverse=True)
+    cells = 2 * places + arm
+    width = 2 * (int(places.max()) + 1)
+    counts, sums = np.bincount(cells, minlength=width), np.bincount(cells, values, minlength=width)
+    if counts.min() < 2:
+        return CampaignVariance(None, reason="a task has a single value in an arm, which shows no noise")
+    squares = np.bincount(cells, (values - (sums / counts)[cells]) ** 2, minlength=width)
+    variance = float(np.sum(squares / (counts * (counts - 1)))) / (width / 2) ** 2
+    if variance <= 0:
+        return CampaignVariance(None, reason="the values of an arm are all equal: they show no noise")
+    return CampaignVariance(variance)
+
+
+def random_effects(
+    effects: Sequence[float],
+    variances: Sequence[float],
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = (-1.0, 1.0),
+) -> RandomEffects:
     """Mean difference of campaigns like these, from one difference and its sampling variance per campaign.
 
     τ² solves Σ w (y − μ)² = C − 1, w = 1 / (v + τ²), 0 where there is no such τ² (Paule & Mandel 1982); limits
     μ ± t √(Σ w (y − μ)² / ((C − 1) Σ w)), C − 1 degrees of freedom (Hartung & Knapp 2001; Sidik & Jonkman 2002);
-    another campaign's true difference: μ ± t √(τ² + se²), held to [−1, 1]. By statsmodels' `combine_effects`: what
-    its summary calls "random effect wls", which equals metafor's `knha`.
+    another campaign's true difference: μ ± t √(τ² + se²), held within `bounds`. By statsmodels' `combine_effects`:
+    what its summary calls "random effect wls", which equals metafor's `knha`.
 
     Undefined (None, with the reason): everything below two campaigns; limits, p and prediction below three, and
     where all differences are equal. Raises `ValueError` for variances that are not positive.
@@ -138,7 +169,7 @@ def random_effects(effects: Sequence[float], variances: Sequence[float], *, leve
         found: Any = untyped.combine_effects(y, v, method_re="iterated", use_t=True, alpha=1 - level)
     if not _solved(y, v, float(found.tau2)):
         return _no_effects(y.size, level, "the variance between campaigns could not be solved for")
-    return _effects(found, level)
+    return _effects(found, level, bounds)
 
 
 def _solved(y: Floats, v: Floats, tau2: float) -> bool:
@@ -147,7 +178,7 @@ def _solved(y: Floats, v: Floats, tau2: float) -> bool:
     return abs(excess) <= UNSOLVED * y.size if tau2 > 0 else excess <= UNSOLVED * y.size
 
 
-def _effects(found: Any, level: float) -> RandomEffects:
+def _effects(found: Any, level: float, bounds: tuple[float, float] | None) -> RandomEffects:
     """`conf_int` gives four: fixed and random, then the same with Hartung and Knapp's variance."""
     campaigns, tau2 = int(found.k), float(found.tau2)
     mean, se = float(found.mean_effect_re), math.sqrt(float(found.var_hksj_re))
@@ -161,7 +192,7 @@ def _effects(found: Any, level: float) -> RandomEffects:
         se=None if se <= 0 else se,
         tau2=tau2,
         scale=float(found.scale_hksj_re),
-        prediction=_prediction(mean, tau2, se, level, campaigns, reason),
+        prediction=_hold(_prediction(mean, tau2, se, level, campaigns, reason), bounds),
         fixed=_interval(
             float(found.mean_effect_fe),
             _pair(found.conf_int(alpha=1 - level, use_t=False)[0]),
@@ -206,7 +237,14 @@ def _prediction(mean: float, tau2: float, se: float, level: float, campaigns: in
     if reason is not None:
         return _interval(None, (None, None), level, campaigns, method, reason)
     reach = float(special.stdtrit(campaigns - 1, (1 + level) / 2)) * math.sqrt(tau2 + se**2)
-    return _interval(mean, (max(-1.0, mean - reach), min(1.0, mean + reach)), level, campaigns, method)
+    return _interval(mean, (mean - reach, mean + reach), level, campaigns, method)
+
+
+def _hold(found: Interval, bounds: tuple[float, float] | None) -> Interval:
+    """Its limits within the bounds."""
+    if bounds is None or found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(bounds[0], found.low), high=min(bounds[1], found.high))
 
 
 def _interval(

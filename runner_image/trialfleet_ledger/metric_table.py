@@ -116,6 +116,13 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("cost_usd", "Cost", "usd", "cost of the agent's requests", _REQUESTS, compared=True, plot="first"),
     Metric(
+        "uncached_cost_usd",
+        "Cost at uncached prices",
+        "usd",
+        "cost of the same requests, had the provider's cache neither been read nor written",
+        _GATEWAY,
+    ),
+    Metric(
         "edits",
         "Edits",
         "edits",

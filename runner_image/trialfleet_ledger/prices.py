@@ -92,6 +92,16 @@ class Price(Frozen):
             + usage.cache_write_1h * price.cache_write_1h
         ) / 1e6
 
+    def uncached_usd(self, usage: TokenUsage) -> float:
+        """What the same answer costs where nothing is cached: all that went in at the price of input.
+
+        >>> usage = TokenUsage(input=1000, output=1000, cache_read=10000)
+        >>> round(PRICES["claude-sonnet-4-6"].uncached_usd(usage), 6)
+        0.048
+        """
+        price = self.at(usage.read)
+        return (usage.read * price.input + usage.output * price.output) / 1e6
+
 
 class PriceList(Frozen):
     """`as_of`: date, YYYY-MM-DD, on which the prices held; `source`: where they are from."""

@@ -239,9 +239,11 @@ _DECLARED = (
     f"{_SIDES}, effect: 0.2, stop: {{anytime: half}}",
     f"{_SIDES}, question: not_worse, margin: 10",
     f"{_SIDES}, question: equivalent, margin: 10, stop: {{looks: 2}}",
+    f"{_SIDES}, question: not_worse, margin: 10, estimand: tasks_like_these",
     f"{_SIDES}, question: cheaper_and_not_worse, margin: 10",
     f"{_SIDES}, metric: cost_usd",
     f"{_SIDES}, metric: cost_usd, stop: {{looks: 2}}",
+    f"{_SIDES}, metric: cost_usd, scale: difference",
 )
 
 

@@ -57,12 +57,30 @@ def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
     passed = _outcomes(rng, draw, tasks, len(names), reps)
     fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
     costs = _costs(rng, draw, passed) if kind in METRICS else np.where(np.isfinite(passed), 0.5, np.nan)
+    turn = seed // len(KINDS)
+    fixed = _vary(fixed, turn)
     decisions = _decisions(fixed, passed, costs) if kind in LOOKED else ()
     end = stopped(decisions)
     used = slice(0, end.blocks if end else reps)
-    columns = laid_out(passed[:, :, used], measures={"cost_usd": costs[:, :, used]})
+    measures = {"cost_usd": costs[:, :, used]}
+    if turn % 2:  # the first arm paid for what the others read
+        measures["uncached_cost_usd"] = costs[:, :, used] * np.linspace(1, 2, len(names))[:, None]
+    columns = laid_out(passed[:, :, used], measures=measures)
     fixed = replace(fixed, decisions=decisions)
     return DrawnCampaign(kind, fixed, columns, report_of(fixed, columns))
+
+
+def _vary(fixed: Scheme, turn: int) -> Scheme:
+    """Every third metric as a difference of means; contrasts with a fixed end also about other tasks, of tasks
+    that come from one repository, from two, or from as many as there are tasks."""
+    metric, contrast = fixed.in_place, fixed.declared
+    if isinstance(metric, MetricPrimary) and metric.stop is None and turn % 3 == 1:
+        return replace(fixed, in_place=metric.model_copy(update={"scale": "difference"}))
+    repositories = tuple(f"host/{n % (1, 2, len(fixed.tasks))[turn % 3]}" for n in range(len(fixed.tasks)))
+    if contrast is None or contrast.stop is not None:
+        return replace(fixed, repositories=repositories)
+    estimand = ("these_tasks", "tasks_like_these", "other_repositories")[turn // 3 % 3]
+    return replace(fixed, repositories=repositories, declared=contrast.model_copy(update={"estimand": estimand}))
 
 
 def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random.Random) -> Scheme:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -44,7 +45,8 @@ def _contrast(report: Report) -> Iterator[str]:
     for side, name in (("a", contrast.treatment), ("b", contrast.control)):
         if f"{size[side]}%" != percent(shown[name]):
             yield f"the rate of {name} in the table is {percent(shown[name])}"
-    yield from _direction(report, difference)
+    if report.analysis.declared is None or report.analysis.declared.reach == "these_tasks":
+        yield from _direction(report, difference)
     if size["low"] is not None:
         yield from _interval(report, difference, _value(size["low"]), _value(size["high"]))
 
@@ -121,8 +123,9 @@ def _question(report: Report) -> Iterator[str]:
 def _metric(report: Report) -> Iterator[str]:
     found, text = report.analysis.found, " ".join(report.answer)
     assert found is not None
-    size = re.search(rf"×({NUMBER}) in a typical task", text)
-    if size is None:
+    ratio = found.scale == "ratio"
+    size = "in a typical task" if ratio else "a trial on average (" if found.size.estimate is not None else None
+    if size is None or size not in report.answer[0]:
         if report.decision != "undefined" or "no answer yet" not in text:
             yield "a decision without its size"
         return
@@ -133,15 +136,21 @@ def _metric(report: Report) -> Iterator[str]:
     words = {"less": "cost less", "more": "cost more", "not_shown": "no difference in cost was shown"}
     if words[report.decision or ""] not in report.answer[0]:
         yield "the decision is not said"
-    ratio, log = found.ratio, {"less": -1, "more": 1}.get(report.decision or "", 0)
-    if log and log * (ratio.estimate - 1) <= 0:
-        yield "direction in words is not that of the ratio"
-    low, high = ratio.low or 0.0, ratio.high or float("inf")
-    if not low - 0.01 <= ratio.estimate <= high + 0.01:
+    of, none, sign = found.size, 1.0 if ratio else 0.0, {"less": -1, "more": 1}.get(report.decision or "", 0)
+    if sign and sign * (of.estimate - none) <= 0:
+        yield "direction in words is not that of the estimate"
+    low = of.low if of.low is not None else 0.0 if ratio else -math.inf
+    high = math.inf if of.high is None else of.high
+    unit = 0.01 if ratio else 0.01 * max(abs(of.estimate), 1e-9)
+    if not low - unit <= of.estimate <= high + unit:
         yield "the interval excludes its own estimate"
-    outside = low > 1.02 or high < 0.98
-    inside = low < 0.98 and high > 1.02
-    if (outside and not log) or (inside and log):
+    if not ratio and abs(found.treatment.mean - found.control.mean - of.estimate) > 1e-9:
+        yield "the difference is not that of the printed means"
+    if (found.uncached is not None) != ("At uncached prices" in text):
+        yield "what it costs without a cache is not said"
+    outside = low > none + 2 * unit or high < none - 2 * unit
+    inside = low < none - 2 * unit and high > none + 2 * unit
+    if (outside and not sign) or (inside and sign):
         yield "the interval and the decision part"
 
 

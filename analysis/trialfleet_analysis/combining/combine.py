@@ -20,14 +20,12 @@ from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.comparisons import (
     StratifiedTest,
     conditional_odds_ratio,
-    paired_t_on_tasks,
     stratified_exact,
 )
 from trialfleet_statistics.comparisons.convolution import informative
 from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, Test
 from trialfleet_statistics.intervals import Weights, stratified_miettinen_nurminen
 from trialfleet_statistics.pooling import (
-    CampaignVariance,
     RandomEffects,
     Weighing,
     difference_variance,
@@ -117,8 +115,8 @@ def combined(
 ) -> Combination:
     """Every number, without its sentences. `campaigns`: by `labelled`; `apart`: their `differences`. Where the
     declared estimands differ it is these tasks; where the alphas differ, the least."""
-    alpha = min(one.primary.alpha for one in campaigns)
-    estimands = {one.primary.reach for one in campaigns}
+    alpha = min(one.primary.test_alpha for one in campaigns)
+    estimands = {one.estimand for one in campaigns}
     estimand: Estimand = "tasks_like_these" if estimands == {"tasks_like_these"} else "these_tasks"
     own = [_own(one, estimand, 1 - alpha) for one in campaigns]
     among = [one for one in own if one.variance is not None and one.difference.estimate is not None]
@@ -192,9 +190,9 @@ def _pooled(campaigns: Sequence[CampaignEvidence], weighing: Weighing, alpha: fl
 
 def _own(one: CampaignEvidence, estimand: Estimand, level: float) -> CombinedCampaign:
     rate_a, rate_b = rates(one.four[0], one.four[1]), rates(one.four[2], one.four[3])
-    paired = paired_t_on_tasks(rate_a, rate_b, level=level)
+    paired = one.judge_tasks(1 - level)
     assert paired.interval is not None, "a paired t-test always has its interval, if only an undefined one"
-    variance = difference_variance(*one.four) if estimand == "these_tasks" else _between_tasks(rate_a - rate_b)
+    variance = difference_variance(*one.four) if estimand == "these_tasks" else one.variance_of_tasks()
     return CombinedCampaign(
         label=one.label,
         where=one.where,
@@ -214,16 +212,6 @@ def _own(one: CampaignEvidence, estimand: Estimand, level: float) -> CombinedCam
         reason=variance.reason,
         weight=None,
     )
-
-
-def _between_tasks(differences: Floats) -> CampaignVariance:
-    """s²/T: what other tasks of the kind would have changed is in it."""
-    if differences.size < 2:
-        return CampaignVariance(None, reason="fewer than two tasks")
-    variance = float(np.var(differences, ddof=1)) / differences.size
-    if variance <= 0:
-        return CampaignVariance(None, reason="all tasks have the same difference")
-    return CampaignVariance(variance)
 
 
 def _mean_rate(passes: Integers, valid: Integers, weights: Floats) -> float | None:

@@ -46,12 +46,12 @@ def combine(
     as_json: bool,
     no_verify: bool,
 ) -> None:
-    """Combine several campaigns of one contrast: combined.html, combined.md and combined.json.
+    """Combine several campaigns of one contrast, question or metric: combined.html, combined.md and combined.json.
 
     Each CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. Tests the
-    declared contrast exactly over all tasks of all campaigns, estimates the mean of campaigns like these, and
-    draws a forest plot. Campaigns must be finished, and declare the same contrast without looks. Of campaigns
-    without a fixed end (primary.stop.anytime), finished or not, the e-values are multiplied instead.
+    declared result over all tasks of all campaigns, estimates the mean of campaigns like these, and draws a
+    forest plot. Campaigns must be finished, and declare the same result without looks. Of campaigns without a
+    fixed end (primary.stop.anytime), finished or not, the e-values are multiplied instead.
     """
     gc.disable()  # what is imported stays: walking through it again and again finds nothing
     from trialfleet_analysis.combining.make import make_combination, write_combination

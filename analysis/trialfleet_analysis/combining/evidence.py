@@ -7,21 +7,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
+
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.cells import cell_counts
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_designs.comparison.columns import FourCounts, counted, trials_run
+from trialfleet_designs.comparison.columns import FourCounts, counted, rates, trials_run
 from trialfleet_designs.comparison.contrast import pair_tasks
+from trialfleet_designs.comparison.declared_effect import DeclaredEffect
 from trialfleet_designs.comparison.pair_evidence import PairEvidence
+from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_designs.protocol import Observed
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.metric import MetricPrimary
+from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.comparisons import PairedT, RepositoriesTest
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.pooling import CampaignVariance
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,23 +38,50 @@ class CampaignEvidence:
     """One campaign. `label`: its name, unique among those that are combined. `tasks`: those that its
     contrast is made of, an entry of `four` each. `identities`: every trial's id with its agent's seed,
     and the digests of bundles: what two campaigns that hold the same trial have in common. `evidence`: what its
-    bets have won; None: it has a fixed end, and has reached it."""
+    bets have won; None: it has a fixed end, and has reached it. `claim`: what its tasks say of others; `effect`:
+    of a declared question or metric; None: a contrast is declared."""
 
     label: str
     where: str
     frame: Frame
-    primary: Primary
+    primary: Primary | QuestionPrimary | MetricPrimary
     tasks: tuple[str, ...]
     four: FourCounts
     lost: int
     verified: bool
     identities: frozenset[object]
+    claim: TasksClaim
     evidence: PairEvidence | None = None
+    effect: DeclaredEffect | None = None
     tampered: str = ""  # what is not as it was written
 
     @property
     def plan(self) -> Plan:
         return self.frame.plan
+
+    @property
+    def estimand(self) -> Estimand:
+        """The declared one; about other repositories, too, it is one about other tasks."""
+        return "these_tasks" if self.primary.estimand == "these_tasks" else "tasks_like_these"
+
+    def judge_tasks(self, alpha: float) -> PairedT | RepositoriesTest:
+        """The test of tasks like these, as its own report makes it."""
+        rate_a, rate_b = rates(self.four[0], self.four[1]), rates(self.four[2], self.four[3])
+        return self.claim.judge(rate_a, rate_b, np.ones(rate_a.size, dtype=np.bool_), alpha)
+
+    def variance_of_tasks(self) -> CampaignVariance:
+        """Of the mean difference, as of tasks like these: what other tasks would have changed is in it; of several
+        repositories, within them."""
+        found = self.judge_tasks(0.05)
+        if isinstance(found, RepositoriesTest):
+            return CampaignVariance(found.error and found.error**2, reason=None if found.error else found.reason)
+        differences = rates(self.four[0], self.four[1]) - rates(self.four[2], self.four[3])
+        if differences.size < 2:
+            return CampaignVariance(None, reason="fewer than two tasks")
+        variance = float(np.var(differences, ddof=1)) / differences.size
+        if variance <= 0:
+            return CampaignVariance(None, reason="all tasks have the same difference")
+        return CampaignVariance(variance)
 
     @property
     def trials(self) -> int:
@@ -68,21 +104,26 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
     columns = columns_of(found.trials, scheme)
     counts = counted(columns, scheme)
     a, b = scheme.pair(primary)
-    compared = pair_tasks(scheme, columns, counts, a, b)
     sides = (primary.treatment, primary.control)
     design = find_design(primary)
     observed = Observed(scheme, columns, counts, trials_run(columns, scheme))
+    finding = design.find(primary, observed)
+    effect = design.bring_effect(primary, finding, observed)
+    compared = pair_tasks(scheme, columns, counts, a, b) if effect is None else effect.compared
+    mask = compared.mask_among(scheme.tasks)
     return CampaignEvidence(
         label=plan.campaign,
         where=where,
         frame=found.frame,
         primary=primary,
         tasks=compared.tasks,
-        four=counts.arms(a, b, compared.mask_among(scheme.tasks)),
+        four=counts.arms(a, b, mask),
         lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared.tasks),
         verified=found.verified,
         identities=_identities(found),
-        evidence=design.multiply(design.find(primary, observed)),
+        claim=TasksClaim.of(scheme, mask, primary=effect is None),
+        evidence=design.multiply(finding),
+        effect=effect,
         tampered=found.tampered,
     )
 
@@ -98,7 +139,7 @@ def labelled(campaigns: Sequence[CampaignEvidence]) -> tuple[CampaignEvidence, .
     )
 
 
-def _declared(plan: Plan, where: str) -> Primary:
+def _declared(plan: Plan, where: str) -> Primary | QuestionPrimary | MetricPrimary:
     if plan.dry_run:
         raise OperatorError(
             "this is a dry run, and its trials are no evidence about the campaign's agent",
@@ -108,9 +149,11 @@ def _declared(plan: Plan, where: str) -> Primary:
     refused = find_design(plan.declared).refuse_combining(plan.declared)
     if refused is not None:
         raise OperatorError(refused.message, where=where, hint=refused.hint)
+    if isinstance(plan.declared, QuestionPrimary | MetricPrimary):
+        return plan.declared
     if plan.primary is None:
         raise OperatorError(
-            "the campaign declares no primary contrast, so there is nothing to combine",
+            "the campaign declares no result that is combined, so there is nothing to combine",
             where=where,
             hint="leave it out; a campaign that is to be combined declares `primary` before it runs",
         )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_analysis.combining.combine import combined
+from trialfleet_analysis.combining.effects import combine_effects, common_kind
+from trialfleet_analysis.combining.effects_text import word_effects
 from trialfleet_analysis.combining.evidence import CampaignEvidence, campaign_evidence, labelled
 from trialfleet_analysis.combining.product import multiplied, without_a_fixed_end
 from trialfleet_analysis.combining.product_text import worded_product
@@ -34,17 +36,21 @@ class CombinationFiles:
 def make_combination(
     sources: Sequence[CampaignSource], *, across: bool = False, weighing: Weighing = "tasks", verify: bool = True
 ) -> Combined:
-    """The exact test over all strata, or, of campaigns without a fixed end, the product of their evidence.
+    """The declared test over all strata, or, of campaigns without a fixed end, the product of their evidence.
 
     Raises `OperatorError` for a campaign that cannot be combined (`campaign_evidence`), for campaigns with and
-    without a fixed end, for the same trial twice, and, unless `across`, for campaigns that do not compare the
-    same."""
+    without a fixed end, or of another question or metric, for the same trial twice, and, unless `across`, for
+    campaigns that do not compare the same."""
     found = labelled([_read(source, verify=verify) for source in sources])
+    kind = common_kind(found)
     endless = without_a_fixed_end(found)
     refuse_twice(found)
     apart = differences(found)
     if not across:
         refuse_different(apart)
+    if kind is not None:
+        bare = combine_effects(found, kind, weighing=weighing, apart=apart, versions=_versions())
+        return word_effects(bare, found)
     if endless:
         _refuse_weights(weighing)
         return worded_product(multiplied(found, apart=apart, versions=_versions()))

@@ -46,7 +46,7 @@ def _product(found: EvidenceProduct) -> str:
     if len(found.campaigns) > NAMED:
         named.append(f"{plural(len(found.campaigns) - NAMED, 'more factor')}")
     product = f"E = {' × '.join(named)}" + (f" = {evidence(found.log_evidence)}" if len(named) > 1 else "")
-    return f"{product}, {p_value(found.p_value)}, valid at any look"
+    return f"{product}, {p_value(found.p_value, found.alpha)}, valid at any look"
 
 
 def _cautions(found: EvidenceProduct) -> Iterator[str]:
@@ -88,7 +88,7 @@ def product_sections(found: EvidenceProduct) -> tuple[ReportSection, ...]:
                 number("Control alone passed", lambda one: one.lost),
                 number("Equal", lambda one: one.equal),
                 number("E", lambda one: evidence(one.log_evidence)),
-                number("p, at any look", lambda one: bare_p(one.p_value)),
+                number("p, at any look", lambda one: bare_p(one.p_value, found.alpha)),
                 number("Difference", lambda one: difference(one.difference)),
                 number("Limits, at any look", lambda one: difference_limits(one.difference)),
                 text("State", lambda one: DECISIONS[one.ended or "continue"]),

@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from pydantic import TypeAdapter
 from rich.console import Console, RenderableType
 
-from trialfleet_analysis.combining.shown import Combined, CombinedLine, ShownCombination, shown
-from trialfleet_analysis.report.figures.comparisons import POINTS
+from trialfleet_analysis.combining.shown import IN_POINTS, Combined, CombinedLine, ShownCombination, shown
 from trialfleet_analysis.report.figures.forest import Forest, Mark, MarkedRow
-from trialfleet_analysis.report.figures.scales import differences
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
 from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.markdown import long_text, section_lines
 from trialfleet_analysis.report.terminal_document import print_cautions, print_sentences, print_table
-from trialfleet_designs.document.figures import NOTHING, bare_p, bare_points, p_value, point_limits
+from trialfleet_designs.document.figures import NOTHING, bare_p, p_value
 from trialfleet_designs.document.tables import ReportSection, number, table, text
 from trialfleet_ledger.display_text import markdown as escaped
 from trialfleet_ledger.plurals import plural
@@ -77,21 +75,22 @@ def _forest(found: ShownCombination) -> Forest | None:
     return Forest(
         anchor="campaigns",
         title="Campaigns",
-        axis=POINTS,
-        scale=differences(value for one in intervals for value in (one.estimate, one.low, one.high)),
-        rows=tuple(map(_row, drawn)),
+        axis=found.unit.axis,
+        scale=found.unit.scale([value for one in intervals for value in (one.estimate, one.low, one.high)]),
+        rows=tuple(_row(one, found) for one in drawn),
         caption=found.caption,
         keys=found.keys,
-        zero=0.0,
+        zero=found.unit.zero,
     )
 
 
-def _row(one: CombinedLine) -> MarkedRow:
-    of, limits = one.difference, point_limits(one.difference) or "no interval"
-    said = limits if one.p_value is None else f"{limits}, {p_value(one.p_value)}"
-    label = f"{one.name}: {bare_points(of.estimate)} points, {said}"
+def _row(one: CombinedLine, found: ShownCombination) -> MarkedRow:
+    of, unit = one.difference, found.unit
+    limits, size = unit.limits(of) or "no interval", unit.word(of.estimate)
+    said = limits if one.p_value is None else f"{limits}, {p_value(one.p_value, found.alpha)}"
+    label = f"{one.name}: {size}{' points' if unit is IN_POINTS else ''}, {said}"
     mark = Mark(one.kind, of.estimate, of.low, of.high)
-    return MarkedRow(one.name, one.tag, (mark,), ((bare_points(of.estimate), said),), label)
+    return MarkedRow(one.name, one.tag, (mark,), ((size, said),), label)
 
 
 def to_markdown(combined: Combined) -> str:
@@ -123,12 +122,12 @@ def _parts(found: ShownCombination) -> Iterator[RenderableType]:
     yield from print_sentences(found.answer)
     yield from print_table(
         table(
-            f"{found.name}, in points",
+            f"{found.name}, {'in points' if found.unit is IN_POINTS else found.unit.axis}",
             found.lines,
             text("campaign", lambda one: one.name),
-            number("points", lambda one: bare_points(one.difference.estimate)),
-            number("interval", lambda one: point_limits(one.difference) or NOTHING),
-            number("p", lambda one: bare_p(one.p_value)),
+            number(found.unit.name, lambda one: found.unit.word(one.difference.estimate)),
+            number("interval", lambda one: found.unit.limits(one.difference) or NOTHING),
+            number("p", lambda one: bare_p(one.p_value, found.alpha)),
         )
     )
     yield from print_cautions(found.cautions)

@@ -9,7 +9,15 @@ from typing import Protocol
 from trialfleet_analysis.combining.combine import Combination, CombinedCampaign
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_analysis.combining.wording import EVERY, WITHIN
-from trialfleet_designs.document.figures import ESTIMANDS, NOTHING, bare_p, decimals, percent, unsigned_points
+from trialfleet_designs.document.figures import (
+    ESTIMANDS,
+    NOTHING,
+    bare_p,
+    decimals,
+    limit_ratio,
+    percent,
+    unsigned_points,
+)
 from trialfleet_designs.document.tables import (
     Cell,
     ReportSection,
@@ -98,7 +106,7 @@ def _agreement(found: Combination) -> ReportTable:
 
 
 def _odds(ratio: Interval) -> Value:
-    limits = f"{decimals(ratio.low)} to {decimals(ratio.high)}"
+    limits = f"{limit_ratio(ratio.low)} to {limit_ratio(ratio.high)}"
     return Value(f"{decimals(ratio.estimate)} ({limits})", ratio.reason)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.evidence import CampaignEvidence
+from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, unsigned_points
 from trialfleet_ledger.plurals import plural
@@ -85,8 +86,8 @@ def _pooled_size(found: Combination) -> str:
         return f"these tasks: {difference.reason or pooled.test.reason}"
     return (
         f"{percent(pooled.treatment_rate)} against {percent(pooled.control_rate)}, a difference of "
-        f"{points(difference.estimate)} ({_limits(difference)}), {p_value(pooled.test.p_value)}, exact, these "
-        f"tasks, {EVERY[found.weighing]}"
+        f"{points(difference.estimate)} ({_limits(difference)}), {p_value(pooled.test.p_value, found.alpha)}, "
+        f"exact, these tasks, {EVERY[found.weighing]}"
     )
 
 
@@ -97,7 +98,7 @@ def _random_size(found: Combination) -> str:
     size = f"for {on}, a mean difference of {points(random.mean.estimate)}"
     if random.mean.low is None:
         return f"{size} without an interval: {random.mean.reason}"
-    return f"{size} ({_limits(random.mean)}), {p_value(random.test.p_value)}, random effects"
+    return f"{size} ({_limits(random.mean)}), {p_value(random.test.p_value, found.alpha)}, random effects"
 
 
 def _limits(of: Interval) -> str:
@@ -106,26 +107,41 @@ def _limits(of: Interval) -> str:
 
 
 def _cautions(found: Combination, campaigns: Sequence[CampaignEvidence]) -> Iterator[str]:
+    yield from begin_cautions(found.differences, campaigns)
+    yield from _disagreement(found)
+    yield from _few(found)
+    yield from end_cautions(found.shared_tasks, campaigns)
+
+
+def begin_cautions(
+    differences: Sequence[CampaignDifference], campaigns: Sequence[CampaignEvidence]
+) -> Iterator[str]:
+    """What bears on every number."""
     for campaign in campaigns:
         if campaign.tampered:
             yield f"Tampered: {campaign.label}: {campaign.tampered}. See its own report."
-    for one in found.differences:
+    for one in differences:
         yield f"The campaigns differ in {one.text}. The numbers are means over that."
-    yield from _disagreement(found)
-    yield from _few(found)
+
+
+def end_cautions(shared_tasks: Sequence[str], campaigns: Sequence[CampaignEvidence]) -> Iterator[str]:
+    """How the campaigns ended, what they share, and what was not read."""
     for campaign in campaigns:
         yield from _irregular(campaign)
-    if found.shared_tasks:
-        shared = plural(len(found.shared_tasks), "task")
+    if shared_tasks:
+        shared = plural(len(shared_tasks), "task")
         yield f"{shared} of several campaigns: a stratum in each, which counts as often as there are campaigns."
-    if not found.verified:
+    if not all(one.verified for one in campaigns):
         yield "Bundles were not verified: they were not read, or not pulled."
 
 
 def _disagreement(found: Combination) -> Iterator[str]:
     p = found.between.p_value
     if p is not None and rejects(p, found.alpha):
-        yield f"The effect differs between the campaigns ({p_value(p)}, exact): the mean describes none of them."
+        yield (
+            f"The effect differs between the campaigns ({p_value(p, found.alpha)}, exact): the mean describes "
+            "none of them."
+        )
     if found.pooled.agrees is False:
         yield "On these tasks, test and interval disagree; the p decides."
 

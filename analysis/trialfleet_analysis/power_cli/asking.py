@@ -156,7 +156,7 @@ def _cell(asked: PowerOptions) -> Answer:
 
 
 def _campaign(asked: PowerOptions) -> Answered:
-    subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
+    subject = read_subject(asked.campaign, asked.store).take_alpha(asked.alpha) if asked.campaign else None
     if subject is not None and subject.in_place is not None:
         taken = _IN_PLACE | frozenset({"cv"} if find_design(subject.in_place).plans_variation else ())
         _refuse_others(asked, taken, f"a declared {spaced(subject.in_place.design)}")
@@ -225,6 +225,7 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration, pilo
         effort=effort,
         cv=asked.cv,
         pilot=pilot.variation if pilot else {},
+        pilot_of_means=pilot.mean_variation if pilot else {},
     )
     plan = find_design(declared).plan_power(declared, question)
     if plan is None:
@@ -253,7 +254,7 @@ def _stops(subject: Subject, rates: TaskRates, effect: float, effort: Effort, co
 
 def _known(asked: PowerOptions) -> KnownTasksPlan:
     """For the tasks of the campaign that is planned, else for those of the earlier one."""
-    subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
+    subject = read_subject(asked.campaign, asked.store).take_alpha(asked.alpha) if asked.campaign else None
     if subject is not None and subject.in_place is not None:
         raise OperatorError(
             f"a declared {spaced(subject.in_place.design)} is not planned with each task's own rate",
@@ -283,7 +284,7 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
 def _effort(asked: PowerOptions, subject: Subject | None) -> Effort:
     return Effort(
         asked.power or POWER,
-        asked.alpha or (subject and subject.alpha) or ALPHA,
+        (subject.alpha if subject else asked.alpha) or ALPHA,
         asked.simulations or SIMULATIONS,
         SEED if asked.seed is None else asked.seed,
     )

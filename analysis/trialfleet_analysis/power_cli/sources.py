@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time
@@ -24,8 +24,8 @@ from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
 from trialfleet_statistics.comparisons import heterogeneity, variance_components
-from trialfleet_statistics.continuous import pool_variation
-from trialfleet_statistics.estimates import Interval, floats
+from trialfleet_statistics.continuous import pool_mean_variation, pool_variation
+from trialfleet_statistics.estimates import Floats, Integers, Interval, floats
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 
@@ -46,6 +46,18 @@ class Subject:
     @property
     def tasks(self) -> int:
         return len(self.names)
+
+    def take_alpha(self, alpha: float | None) -> Subject:
+        """With another alpha of what is declared, so that every figure of an answer is at the same one; None: as
+        it is. Raises `ValueError` for one that the declaration cannot have."""
+        declared = self.primary or self.in_place
+        if alpha is None or declared is None:
+            return self if alpha is None else replace(self, alpha=alpha)
+        changed = type(declared).model_validate({**declared.model_dump(), "alpha": alpha})
+        tested = changed.tested.test_alpha
+        if isinstance(changed, Primary):
+            return replace(self, alpha=tested, primary=changed)
+        return replace(self, alpha=tested, in_place=changed)
 
 
 def read_subject(campaign: str, store: str | None) -> Subject:
@@ -118,7 +130,8 @@ class Pilot:
     None when it is undefined, 0 when no more than chance was seen. `cost_rep`: US dollars of a task's rep in both
     conditions, None where not all costs are known. `blocks`: the complete ones, which are used.
     `left_out`: tasks without a valid trial in one of the two. `variation`: of each metric that a campaign may
-    declare, its coefficient of variation within a task and condition."""
+    declare, its coefficient of variation within a task and condition; `mean_variation`: the same for a difference
+    of means."""
 
     campaign: str
     treatment: str
@@ -132,6 +145,7 @@ class Pilot:
     sigma_int: float | None
     cost_rep: float | None
     variation: Mapping[str, float]
+    mean_variation: Mapping[str, float]
 
 
 def read_pilot(campaign: str, store: str | None, treatment: str | None, control: str | None) -> Pilot:
@@ -220,19 +234,27 @@ def _estimated(found: CampaignTables, pair: tuple[str, str]) -> Pilot:
         icc=variance_components(passes_b, trials_b).icc,
         sigma_int=heterogeneity(passes_a, trials_a, passes_b, trials_b).sigma_int,
         cost_rep=_cost_rep(found, pair),
-        variation={} if found.frame.plan.dry_run else dict(_variation(found, pair)),
+        variation=_variation(found, pair, pool_variation),
+        mean_variation=_variation(found, pair, pool_mean_variation),
     )
 
 
-def _variation(found: CampaignTables, pair: tuple[str, str]) -> Iterator[tuple[str, float]]:
+def _variation(
+    found: CampaignTables, pair: tuple[str, str], pool: Callable[[Floats, Integers], float | None]
+) -> dict[str, float]:
+    """Of a dry run none: its trials have no agent."""
+    if found.frame.plan.dry_run:
+        return {}
     used = pa.concat_tables([_measured(found, condition) for condition in pair])
     tasks = [task.task for task in found.tasks]
     cells = 2 * codes(used, "task", tasks) + codes(used, "condition", pair)
+    variation: dict[str, float] = {}
     for metric, parts in PARTS.items():
         each = {name: numbers(used, name) for name in parts}
         every = [np.nan_to_num(one) if name in MAY_BE_ABSENT else one for name, one in each.items()]
-        if (variation := pool_variation(floats(np.sum(every, axis=0)), cells)) is not None:
-            yield metric, variation
+        if (pooled := pool(floats(np.sum(every, axis=0)), cells)) is not None:
+            variation[metric] = pooled
+    return variation
 
 
 def _cost_rep(found: CampaignTables, pair: tuple[str, str]) -> float | None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from trialfleet_analysis.analysis_plan.measures import CostPerPass, MeasureContrast
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.comparison.contrast import Contrast
-from trialfleet_designs.document.figures import level, quantity, times
+from trialfleet_designs.document.figures import (
+    level,
+    limit_times,
+    quantity,
+    times,
+)
 from trialfleet_ledger.metric_table import Unit
 
 
@@ -39,7 +44,9 @@ def _ratio(report: Report, contrast: Contrast) -> str:
     ratio = found.these_tasks if declared.reach == "these_tasks" else found.tasks_like_these
     if ratio.estimate is None:
         return ""
-    limits = "" if ratio.low is None or ratio.high is None else f"{times(ratio.low)} to {times(ratio.high)}"
+    limits = (
+        "" if ratio.low is None or ratio.high is None else f"{limit_times(ratio.low)} to {limit_times(ratio.high)}"
+    )
     return f" ({times(ratio.estimate)}{f', {level(ratio.level)} interval {limits}' if limits else ''})"
 
 

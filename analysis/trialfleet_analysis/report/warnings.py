@@ -251,7 +251,8 @@ def _reach(result: DeclaredResult) -> Iterator[str]:
             f"totals the least possible p is {_each(least)}, and the power is 0 for every effect."
             f"{_saturated(headline)}"
         )
-    if like.moved == 1 and headline.tasks > 1 and not cannot_reject(like.test, declared.alpha):
+    paired = like.test.p_value is not None and not like.repositories
+    if paired and like.moved == 1 and headline.tasks > 1 and not cannot_reject(like.test, declared.alpha):
         yield (
             f"The conditions’ rates differ on one task alone: for tasks like these t is then 1 or −1 and "
             f"{p_value(like.test.p_value)}, however large that difference is."
@@ -412,7 +413,7 @@ def _leaves_out(difference: Interval) -> str:
 
 def _few_tasks(headline: Contrast) -> Iterator[str]:
     part = headline.tasks_like_these
-    if part.caveat is not None:
+    if part.caveat is not None and part.test.p_value is not None:
         share = (
             f": {part.largest_task} alone makes {percent(part.largest_share)} of it" if part.largest_task else ""
         )

@@ -17,7 +17,7 @@ from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 8  # a table of another version is made again, never read
+VERSION = 9  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical

@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import 
 
 NOTHING = "–"
 MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
-LEVELS = (0.001, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.2)  # of significance, as people declare them
+# Of significance, as people declare them: one figure, or a part of a usual one.
+LEVELS = (*(figure * unit for unit in (0.001, 0.01, 0.1) for figure in range(1, 10)), 0.0125, 0.015, 0.025, 0.075)
 TIES = 1e-7  # relative, as where tests decide: nearer to a level than this is on it
 DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
@@ -119,6 +120,8 @@ def p_value(p: float | None, alpha: float = 0.05) -> str:
     ('p = 0.1004', 'p = 0.05', 'p = 0.049996')
     >>> p_value(0.0301, alpha=0.03), p_value(0.025000000000000005)
     ('p = 0.0301', 'p = 0.025')
+    >>> p_value(0.0304), p_value(0.0434)
+    ('p = 0.0304', 'p = 0.043')
     """
     if p is None:
         return "p undefined"
@@ -133,13 +136,13 @@ def _sides(p: float, alpha: float) -> tuple[int, int]:
     return sum(p > one * (1 + TIES) for one in levels), sum(p >= one * (1 - TIES) for one in levels)
 
 
-def bare_p(p: float | None) -> str:
+def bare_p(p: float | None, alpha: float = 0.05) -> str:
     """As `p_value`, where the column says that it is one.
 
     >>> bare_p(0.0432), bare_p(0.00002), bare_p(None)
     ('0.043', '< 0.0001', '–')
     """
-    return NOTHING if p is None else p_value(p).removeprefix("p ").removeprefix("= ")
+    return NOTHING if p is None else p_value(p, alpha).removeprefix("p ").removeprefix("= ")
 
 
 def short_limits(interval: Interval) -> str:
@@ -211,6 +214,38 @@ def times(ratio: float | None) -> str:
     ('×0.73', '–')
     """
     return NOTHING if ratio is None else f"×{ratio:,.2f}"
+
+
+def limit_times(limit: float) -> str:
+    """As `times`, with as many decimals as show the side of 1 on which the limit lies.
+
+    >>> limit_times(1.0031), limit_times(0.99996), limit_times(0.734), limit_times(1.0)
+    ('×1.003', '×0.99996', '×0.73', '×1.00')
+    """
+    return f"×{limit_ratio(limit)}"
+
+
+def limit_ratio(limit: float | None) -> str:
+    """The same without its sign: of odds.
+
+    >>> limit_ratio(0.9987), limit_ratio(2.4), limit_ratio(None)
+    ('0.999', '2.40', '–')
+    """
+    if limit is None:
+        return NOTHING
+    return decimals(limit, next((n for n in range(2, MOST_DIGITS + 3) if round(abs(limit - 1), n)), 2))
+
+
+def limit_change(limit: float, unit: Unit) -> str:
+    """As `change`, with as many decimals as show the side of 0 on which the limit lies.
+
+    >>> limit_change(0.034, "count"), limit_change(-0.0021, "s"), limit_change(2.5, "count"), limit_change(0, "s")
+    ('+0.034', '−0.0021 s', '+2.5', '0.00 s')
+    """
+    shown, digits = change(limit, unit), _cent_digits(abs(limit))
+    if re.search("[1-9]", shown) or not float(f"{limit:.{digits}f}"):
+        return shown
+    return signed(limit, digits) + (" s" if unit == "s" else "")
 
 
 def decimals(value: float | None, digits: int = 2) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points, times
+from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.joint.finding import JointFinding
-from trialfleet_designs.metric.answer import ratio_limits
+from trialfleet_designs.metric.answer import say_uncached, word_estimate
 from trialfleet_designs.metric.words import WORDS
 from trialfleet_ledger.plurals import plural
 
@@ -31,6 +31,7 @@ def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, .
     return (
         f"{_decide(found)}{said}.{_beside(found)}",
         f"{_say_metric(found)}. {_say_rates(found)}.",
+        *say_uncached(found.metric),
         f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
     )
 
@@ -50,13 +51,8 @@ def _decide(found: JointFinding) -> str:
 
 def _say_metric(found: JointFinding) -> str:
     metric = found.metric
-    shown = ratio_limits(metric.ratio)
-    interval = f"{level(metric.ratio.level)} interval {shown}" if shown else "no interval"
     p_less, noun = one_sided_p(metric.p_value, lower=metric.direction < 0), WORDS[metric.metric].noun
-    return (
-        f"{noun.capitalize()}: {times(metric.ratio.estimate)} in a typical task ({interval}), "
-        f"{p_value(p_less, found.alpha)}{_unplanned(found)}"
-    )
+    return f"{noun.capitalize()}: {word_estimate(metric)}, {p_value(p_less, found.alpha)}{_unplanned(found)}"
 
 
 def one_sided_p(p: float | None, *, lower: bool) -> float | None:

@@ -10,7 +10,7 @@ from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.joint.answer import joint_answer, joint_outcome
 from trialfleet_designs.joint.finding import JointFinding, joint_finding, look_at_both
 from trialfleet_designs.joint.planning import JointPlan, plan_joint
-from trialfleet_designs.metric.section import draw_ratio, metric_section, tabulate_metric
+from trialfleet_designs.metric.section import draw_size, metric_section, tabulate_metric
 from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
 from trialfleet_designs.question.section import draw_difference, question_section
 from trialfleet_ledger.designs.looks import DecisionResult
@@ -32,8 +32,9 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
 
     def refuse_combining(self, declared: QuestionPrimary) -> OperatorError:
         return OperatorError(
-            "the campaign asks for cheaper and not worse, and no test over several such campaigns is specified",
-            hint="leave it out, and read its own report",
+            "the campaign asks for cheaper and not worse: two results, and several campaigns' pairs of results "
+            "have no one mean",
+            hint="leave it out, and read its own report; campaigns of not_worse, or of a metric, are combined",
         )
 
     def find(self, declared: QuestionPrimary, observed: Observed) -> JointFinding:
@@ -55,7 +56,7 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
         return joint_outcome(found)
 
     def list_effects(self, found: JointFinding) -> tuple[DrawnEffect, ...]:
-        return (draw_ratio(found.metric), draw_difference(found.within))
+        return (draw_size(found.metric), draw_difference(found.within))
 
     def first_table(self, found: JointFinding, reported: Reported) -> ReportTable:
         return tabulate_metric(found.metric)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from trialfleet_designs.document.figures import percent, points, times
 from trialfleet_designs.document.tables import number, table
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
+from trialfleet_designs.metric.words import WORDS
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_designs.question.answer import word_claim
 from trialfleet_designs.question.planning import QuestionPlan, plan_question
 from trialfleet_ledger.designs.question import QuestionPrimary
+from trialfleet_ledger.plurals import plural
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class JointPlan(OwnPlan):
     kind: ClassVar[str] = "joint"
 
     def describe(self) -> PlanText:
-        rates, takes = self.within.describe(), self.metric.describe()
+        within, rates, takes = self.within, self.within.describe(), self.metric.describe()
+        claim = word_claim(within.asked, within.treatment, within.control, within.margin)
         shown = table(
             "",
             self.scenarios,
@@ -51,7 +55,8 @@ class JointPlan(OwnPlan):
             number("both", lambda one: percent(one.power)),
         )
         return PlanText(
-            f"{rates.title} And is less {self.metric.metric} shown?",
+            f"{within.campaign}: is it shown that {claim}, and that {within.treatment} "
+            f"{WORDS[self.metric.metric].less} than {within.control}? {plural(within.tasks, 'task')}",
             shown,
             (
                 rates.notes[-1],
@@ -63,7 +68,7 @@ class JointPlan(OwnPlan):
 
 def plan_joint(declared: QuestionPrimary, asked: PowerQuestion) -> JointPlan:
     not_worse, metric = declared.parts
-    within, takes = plan_question(not_worse, asked), plan_metric(metric, asked)
+    within, takes = plan_question(not_worse, asked), replace(plan_metric(metric, asked), one_sided=True)
     scenarios = [
         JointScenario(
             rates.reps,

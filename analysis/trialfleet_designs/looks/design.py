@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.declared_effect import refuse_looks
 from trialfleet_designs.comparison.judge import RunJudge
 from trialfleet_designs.document.drawing import Drawing
 from trialfleet_designs.document.figures import points, quantity
@@ -43,11 +44,7 @@ class LooksDesign(Design[Primary, LooksFinding]):
         return {"looks": looks_plan(stopping), "bets": None}
 
     def refuse_combining(self, declared: Primary) -> OperatorError:
-        return OperatorError(
-            "the campaign declared looks (primary.stop): when it ends depends on its results, and no exact test "
-            "over several such campaigns is specified",
-            hint="leave it out, and read its own report, whose p allows for the looks",
-        )
+        return refuse_looks()
 
     def find(self, declared: Primary, observed: Observed) -> LooksFinding | None:
         return looks_finding(observed.scheme, observed.ran, withdrawn=observed.withdrawn)

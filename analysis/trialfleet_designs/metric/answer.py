@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, name_these, p_value, percent, quantity, times
+from trialfleet_designs.document.figures import level, name_these, p_value, percent, quantity
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.metric.finding import MetricFinding
+from trialfleet_designs.metric.sizes import OF_SCALE, word_limits, word_size
 from trialfleet_designs.metric.words import WORDS
+from trialfleet_ledger.designs.metric import MetricScale
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Interval
+
+TESTS: dict[MetricScale, str] = {
+    "ratio": "permutation test",
+    "difference": "studentised permutation test, asymptotic",
+}
 
 
 def metric_outcome(found: MetricFinding) -> Outcome:
@@ -33,6 +40,7 @@ def metric_answer(found: MetricFinding, caveat: str | None = None) -> tuple[str,
     return (
         f"{_decide(found)}: {_size(found)}{said}.{_beside(found)}",
         _compare_sides(found),
+        *say_uncached(found),
         f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
     )
 
@@ -47,22 +55,22 @@ def _decide(found: MetricFinding) -> str:
 
 
 def _size(found: MetricFinding) -> str:
-    shown = ratio_limits(found.ratio)
-    interval = f"{level(found.ratio.level)} interval {shown}" if shown else "no interval"
     unplanned = ", not valid under monitoring" if found.monitored and not found.planned else ""
     looks = ", at declared looks" if found.planned else ""
-    return (
-        f"{times(found.ratio.estimate)} in a typical task ({interval}), "
-        f"{p_value(found.p_value, found.alpha)}{unplanned}, permutation test{looks}"
-    )
+    return f"{word_estimate(found)}, {p_value(found.p_value, found.alpha)}{unplanned}, {TESTS[found.scale]}{looks}"
 
 
-def ratio_limits(ratio: Interval) -> str | None:
-    """Both limits; None where neither is known."""
-    if ratio.low is None and ratio.high is None:
-        return None
-    low = "0" if ratio.low is None else times(ratio.low)
-    return f"{low} to {'unbounded' if ratio.high is None else times(ratio.high)}"
+def word_estimate(found: MetricFinding, size: Interval | None = None) -> str:
+    """The declared estimate with its interval, or another one on its scale."""
+    of = size or found.size
+    limits = word_limits(found.scale, found.metric, of)
+    interval = f"{level(of.level)} interval {limits}" if limits else "no interval"
+    return f"{word_size(found.scale, found.metric, of.estimate)} {OF_SCALE[found.scale]} ({interval})"
+
+
+def say_uncached(found: MetricFinding) -> tuple[str, ...]:
+    """Arms may share a provider's cache: then one pays for what the other reads."""
+    return (f"At uncached prices: {word_estimate(found, found.uncached)}.",) if found.uncached else ()
 
 
 def _compare_sides(found: MetricFinding) -> str:
@@ -74,7 +82,9 @@ def _compare_sides(found: MetricFinding) -> str:
     cut = a.cut_off + b.cut_off
     at_limit = f"; {cut:,} of {plural(a.trials + b.trials, 'trial')} hit a limit and count with what they had used"
     lacking = a.missing + b.missing
-    unknown = f"; {plural(lacking, 'valid trial')} left no value" if lacking else ""
+    own = "has none to compare with in its block" if lacking == 1 else "have none to compare with in their block"
+    alone = f", or {own}" if found.scale == "difference" else ""
+    unknown = f"; {plural(lacking, 'valid trial')} left no value{alone}" if lacking else ""
     return f"{means}{bill}; {rates}{at_limit if cut else ''}{unknown}."
 
 

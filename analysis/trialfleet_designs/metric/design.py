@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.declared_effect import DeclaredEffect, EffectKind, refuse_looks
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.metric.answer import metric_answer, metric_outcome
-from trialfleet_designs.metric.finding import MetricFinding, metric_finding
+from trialfleet_designs.metric.finding import MetricFinding, collect_values, metric_finding
 from trialfleet_designs.metric.looks import look_at_metric
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
-from trialfleet_designs.metric.section import draw_ratio, metric_section, tabulate_metric
+from trialfleet_designs.metric.section import draw_size, metric_section, tabulate_metric
 from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
 from trialfleet_ledger.designs.looks import DecisionResult
 from trialfleet_ledger.designs.metric import MetricPrimary
@@ -30,11 +31,13 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
     def plan_power(self, declared: MetricPrimary, question: PowerQuestion) -> MetricPlan:
         return plan_metric(declared, question)
 
-    def refuse_combining(self, declared: MetricPrimary) -> OperatorError:
-        return OperatorError(
-            "the campaign declares a metric, and no test over several campaigns' metrics is specified",
-            hint="leave it out, and read its own report",
-        )
+    def refuse_combining(self, declared: MetricPrimary) -> OperatorError | None:
+        return None if declared.stop is None else refuse_looks()
+
+    def bring_effect(self, declared: MetricPrimary, found: MetricFinding, observed: Observed) -> DeclaredEffect:
+        kind = EffectKind(metric=declared.metric, scale=declared.scale)
+        values = collect_values(declared, observed, found.compared)
+        return DeclaredEffect(kind, found.size, found.p_value, found.compared, values)
 
     def find(self, declared: MetricPrimary, observed: Observed) -> MetricFinding:
         return metric_finding(declared, observed)
@@ -58,7 +61,7 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
         return ("Less", None, "More")[found.direction + 1] if found.shown else None
 
     def list_effects(self, found: MetricFinding) -> tuple[DrawnEffect, ...]:
-        return (draw_ratio(found),)
+        return (draw_size(found),)
 
     def first_table(self, found: MetricFinding, reported: Reported) -> ReportTable:
         return tabulate_metric(found)

@@ -1,11 +1,11 @@
-"""The declared metric: its ratio in a typical task, that of the bill, what looks said, and what lost runs could
-change."""
+"""The declared metric: its ratio in a typical task, or the difference of means, the bill's ratio, what looks said,
+and what lost runs could change."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,17 +13,18 @@ import numpy as np
 from trialfleet_designs.comparison.columns import Columns, Scheme, TrialsTaken, per_cell
 from trialfleet_designs.comparison.compared import ComparedTasks, compare_tasks
 from trialfleet_designs.metric import effort
-from trialfleet_designs.metric.looks import design_of_metric, log_values
+from trialfleet_designs.metric.looks import design_of_metric, scale_values
 from trialfleet_designs.protocol import Observed
 from trialfleet_ledger.designs.looks import Decision, MetricResult, Verdict, stopped
-from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS, ComparedMetric, MetricPrimary
+from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS, ComparedMetric, MetricPrimary, MetricScale
 from trialfleet_statistics.continuous import pool_variation
-from trialfleet_statistics.estimates import Bools, Floats, Interval, floats, rejects
+from trialfleet_statistics.estimates import TIES, Bools, Floats, Interval, floats, rejects
 from trialfleet_statistics.sequential import MeanStage, PermutedMeans, permute_means
 
 MetricLossName = Literal["as_measured", "complete_case", "treatment_low", "treatment_high"]
 NO_TASK = "no task has a value of the metric on both sides"
 NO_LOOK = "no declared look has been taken yet"
+LEAST_FOR_SPREAD = 2  # values in each arm of a task, of which a difference has an error
 MOST = 1e6  # times: an interval's end beyond it is unbounded
 
 
@@ -33,7 +34,7 @@ class MetricUnderLoss:
     0."""
 
     name: MetricLossName
-    ratio: float | None
+    size: float | None
     p_value: float | None
     direction: int
 
@@ -64,20 +65,24 @@ class MetricSide:
 
 @dataclass(frozen=True)
 class MetricFinding:
-    """`ratio`: treatment over control in a typical task: exp of the mean over tasks of the differences of mean
-    logs. `bill`: of the mean values over the tasks, the ratio that an invoice shows. `compared`: the tasks.
-    `p_value`: two-sided, None with the `reason`; `direction`: 1 the treatment takes more, −1 less. `scenarios`: as
-    measured, then with lost first runs assumed; none where nothing was. `planned`: the blocks after which is
-    looked, empty for a fixed end; `ended`: why the campaign is over at a look. `trials` of `planned_trials`: all
-    that ran for it. `withdrawn`: data of a look no longer count."""
+    """`size`: treatment over control in a typical task: exp of the mean over tasks of the differences of mean
+    logs; on the scale of differences the mean over tasks of treatment less control. `uncached`: the same of the
+    cost without a cache, with limits that hold whatever ended the campaign; None: nothing was cached, it is not
+    known, or another metric is declared. `bill`: of the mean values over the tasks, the ratio that an invoice
+    shows. `compared`: the tasks. `p_value`: two-sided, None with the `reason`; `direction`: 1 the treatment takes
+    more, −1 less. `scenarios`: as measured, then with lost first runs assumed; none where nothing was. `planned`:
+    the blocks after which is looked, empty for a fixed end; `ended`: why the campaign is over at a look. `trials`
+    of `planned_trials`: all that ran for it. `withdrawn`: data of a look no longer count."""
 
     metric: ComparedMetric
+    scale: MetricScale
     alpha: float
     effect: float | None
     compared: ComparedTasks
     treatment: MetricSide
     control: MetricSide
-    ratio: Interval
+    size: Interval
+    uncached: Interval | None
     bill: float | None
     p_value: float | None
     direction: int
@@ -112,30 +117,32 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
     scheme, sides = observed.scheme, (declared.treatment, declared.control)
     columns = _select_sides(observed, sides)
     test = _MetricTest(declared, scheme, columns)
-    values = measure_columns(columns, declared.metric)
-    compared, found = test.compare(log_values(values)), None
+    values = test.choose(measure_columns(columns, declared.metric))
+    compared, found = test.compare(values), None
     looks = len(scheme.decisions)
     if compared.tasks and (looks or declared.stop is None):
         paths = effort.AT_A_FIXED_END if declared.stop is None else effort.AT_LOOKS
-        found = test.permute(log_values(values), compared, paths)
+        found = test.permute(values, compared, paths)
     ended = _how_ended(scheme.decisions, declared, scheme.planned_reps)
-    within = columns.select_trials(compared.mask_among(scheme.tasks)[columns.task])
-    a, b = (_side(name, scheme, within, declared.metric) for name in sides)
+    within = compared.mask_among(scheme.tasks)[columns.task]
+    a, b = (_side(name, scheme, columns.select_trials(within), values[within]) for name in sides)
     reason = None if found is not None else NO_LOOK if declared.stop is not None and not looks else NO_TASK
     last = None if found is None else found.look(max(1, looks))
     return MetricFinding(
         metric=declared.metric,
+        scale=declared.scale,
         alpha=declared.alpha,
         effect=declared.effect,
         compared=compared,
         treatment=a,
         control=b,
-        ratio=_ratio(found, max(1, looks), declared, int(within.task.size), ended, reason),
+        size=_size(found, max(1, looks), declared, int(within.sum()), ended, reason),
+        uncached=None if found is None else _uncached(test, compared, values, max(1, looks)),
         bill=None if a.mean is None or not b.mean else a.mean / b.mean,
         p_value=None if last is None or last.difference is None else last.p_value,
         direction=0 if last is None or last.difference is None else int(np.sign(last.difference)),
         reason=reason,
-        scenarios=tuple(_scenarios(test, values, columns, found)),
+        scenarios=tuple(_scenarios(test, measure_columns(columns, declared.metric), columns, found)),
         lost=int(columns.first_missing.sum()),
         planned=() if declared.stop is None else design_of_metric(declared, scheme.planned_reps).looks,
         taken=tuple(_look(one) for one in scheme.decisions),
@@ -147,10 +154,21 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
     )
 
 
-def measure_columns(columns: Columns, metric: ComparedMetric) -> Floats:
+def collect_values(declared: MetricPrimary, observed: Observed, compared: ComparedTasks) -> MeanStage:
+    """The values that the test of a fixed end averages, of the tasks that are compared, counted from 0."""
+    columns = _select_sides(observed, (declared.treatment, declared.control))
+    test = _MetricTest(declared, observed.scheme, columns)
+    scaled = scale_values(declared.scale, test.choose(measure_columns(columns, declared.metric)))
+    kept = compared.mask_among(observed.scheme.tasks)
+    used = test.stage(np.isfinite(scaled) & kept[columns.task], scaled)
+    return replace(used, task=(np.cumsum(kept) - 1)[used.task])
+
+
+def measure_columns(columns: Columns, metric: ComparedMetric | Literal["uncached_cost_usd"]) -> Floats:
     """Of each trial, NaN where it was not measured."""
     nothing = np.full(columns.task.shape, np.nan)
-    parts = {name: columns.measures.get(name, nothing) for name in PARTS[metric]}
+    names = (metric,) if metric == "uncached_cost_usd" else PARTS[metric]
+    parts = {name: columns.measures.get(name, nothing) for name in names}
     every = [np.nan_to_num(part) if name in MAY_BE_ABSENT else part for name, part in parts.items()]
     return floats(np.where(columns.valid, np.sum(every, axis=0), np.nan))
 
@@ -173,30 +191,65 @@ class _MetricTest:
     scheme: Scheme
     columns: Columns
 
-    def compare(self, logs: Floats) -> ComparedTasks:
-        places = [self.scheme.conditions.index(name) for name in self.declared.sides.values()]
-        known = per_cell(self.columns, self.scheme, np.isfinite(logs))[:, places]
+    @property
+    def places(self) -> list[int]:
+        """Of treatment and control, among the conditions."""
+        return [self.scheme.conditions.index(name) for name in self.declared.sides.values()]
+
+    def choose(self, values: Floats) -> Floats:
+        """NaN where the test does not use one. A difference is balanced: it uses a block of a task where both
+        sides have a value."""
+        known = np.isfinite(values) & (values > 0)
+        if self.declared.scale == "difference":
+            block, treated = self.columns.block, self.columns.condition == self.places[0]
+            pair = self.columns.task * (int(block.max(initial=0)) + 1) + block
+            known &= np.isin(pair, pair[known & treated]) & np.isin(pair, pair[known & ~treated])
+        return floats(np.where(known, values, np.nan))
+
+    def compare(self, values: Floats) -> ComparedTasks:
+        """Values by `choose`, as those of the others."""
+        places = self.places
+        known = per_cell(self.columns, self.scheme, np.isfinite(values))[:, places]
+        if self.declared.scale == "difference":
+            known[(known < LEAST_FOR_SPREAD).any(axis=1)] = 0
         ended = per_cell(self.columns, self.scheme, np.ones_like(self.columns.valid))[:, places]
         return compare_tasks(self.scheme.tasks, known, ended, keep_thin=self.scheme.keeps_thin)
 
-    def permute(self, logs: Floats, compared: ComparedTasks, paths: int) -> PermutedMeans:
+    def permute(self, values: Floats, compared: ComparedTasks, paths: int) -> PermutedMeans:
         design = design_of_metric(self.declared, self.scheme.planned_reps or self.scheme.reps)
         bounds = [one.blocks for one in self.scheme.decisions] or [int(self.columns.block.max(initial=0)) + 1]
-        used = np.isfinite(logs) & compared.mask_among(self.scheme.tasks)[self.columns.task]
-        treatment = self.scheme.conditions.index(self.declared.treatment)
+        scaled = scale_values(self.declared.scale, values)
+        used = np.isfinite(scaled) & compared.mask_among(self.scheme.tasks)[self.columns.task]
         stages = [
-            self._stage(used & (self.columns.block >= first) & (self.columns.block < last), logs, treatment)
+            self.stage(used & (self.columns.block >= first) & (self.columns.block < last), scaled)
             for first, last in zip([0, *bounds], bounds, strict=False)
         ]
         levels = design.levels()[: len(stages)]
-        return permute_means(stages, self.scheme.tasks, levels, seed=self.scheme.seed, paths=paths)
+        studentised = self.declared.scale == "difference"
+        return permute_means(
+            stages, self.scheme.tasks, levels, seed=self.scheme.seed, paths=paths, studentised=studentised
+        )
 
-    def _stage(self, here: Bools, logs: Floats, treatment: int) -> MeanStage:
-        of_treatment = (self.columns.condition[here] == treatment).astype(np.int64)
-        return MeanStage(logs[here], of_treatment, self.columns.task[here])
+    def stage(self, here: Bools, scaled: Floats) -> MeanStage:
+        """The trials of `here`."""
+        of_treatment = (self.columns.condition[here] == self.places[0]).astype(np.int64)
+        return MeanStage(scaled[here], of_treatment, self.columns.task[here])
 
 
-def _ratio(
+def _uncached(test: _MetricTest, compared: ComparedTasks, costs: Floats, number: int) -> Interval | None:
+    """`costs`: of the trials that the declared test uses, each of which must have left this one, too."""
+    used = np.isfinite(costs)
+    values = np.where(used, measure_columns(test.columns, "uncached_cost_usd"), np.nan)
+    if test.declared.metric != "cost_usd" or not np.all(values[used] > 0):
+        return None
+    if np.allclose(values[used], costs[used], rtol=TIES, atol=0):
+        return None
+    found = test.permute(floats(values), compared, effort.UNDER_LOSS)
+    looks: Verdict | None = None if test.declared.stop is None else "continue"
+    return _size(found, number, test.declared, int(used.sum()), looks, None)
+
+
+def _size(
     found: PermutedMeans | None,
     number: int,
     declared: MetricPrimary,
@@ -205,24 +258,28 @@ def _ratio(
     reason: str | None,
 ) -> Interval:
     """With limits by the test's own order; where no crossing or end has decided, repeated ones."""
-    level = 1 - declared.alpha
+    level, ratio = 1 - declared.alpha, declared.scale == "ratio"
+    method = "permutation" if ratio else "studentised permutation, asymptotic"
     if found is None or math.isnan(float(found.observed[number - 1])):
-        return Interval(None, None, None, level, trials, "permutation", "these_tasks", reason or NO_TASK)
+        return Interval(None, None, None, level, trials, method, "these_tasks", reason or NO_TASK)
     repeated = declared.stop is not None and ended not in ("benefit", "harm", "end")
     low, high = found.limits(number, level, repeated=repeated)
-    method = "permutation, repeated" if repeated else "permutation"
-    estimate = math.exp(float(found.observed[number - 1]))
-    return Interval(estimate, _times(low), _times(high), level, trials, method, "these_tasks")
+    estimate = float(found.observed[number - 1])
+    method = f"{method}, repeated" if repeated else method
+    if ratio:
+        return Interval(math.exp(estimate), _times(low), _times(high), level, trials, method, "these_tasks")
+    return Interval(estimate, low, high, level, trials, method, "these_tasks")
 
 
 def _times(log: float | None) -> float | None:
     return None if log is None or abs(log) > math.log(MOST) else math.exp(log)
 
 
-def _side(name: str, scheme: Scheme, columns: Columns, metric: ComparedMetric) -> MetricSide:
-    mine = columns.select_trials(columns.condition == scheme.conditions.index(name))
-    values = measure_columns(mine, metric)
-    known = np.isfinite(values) & (values > 0)
+def _side(name: str, scheme: Scheme, columns: Columns, chosen: Floats) -> MetricSide:
+    """`chosen`: the values that the test uses."""
+    here = columns.condition == scheme.conditions.index(name)
+    mine, values = columns.select_trials(here), chosen[here]
+    known = np.isfinite(values)
     tasks = np.unique(mine.task[known])
     means = [float(values[known & (mine.task == task)].mean()) for task in tasks]
     rates = [float(mine.passed[mine.valid & (mine.task == task)].mean()) for task in tasks]
@@ -289,9 +346,9 @@ def _task_range(test: _MetricTest, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _again(test: _MetricTest, values: Floats) -> PermutedMeans | None:
-    logs = log_values(values)
-    compared = test.compare(logs)
-    return test.permute(logs, compared, effort.UNDER_LOSS) if compared.tasks else None
+    chosen = test.choose(values)
+    compared = test.compare(chosen)
+    return test.permute(chosen, compared, effort.UNDER_LOSS) if compared.tasks else None
 
 
 def _scenario(name: MetricLossName, test: _MetricTest, found: PermutedMeans | None) -> MetricUnderLoss:
@@ -299,4 +356,5 @@ def _scenario(name: MetricLossName, test: _MetricTest, found: PermutedMeans | No
     if last is None or last.difference is None:
         return MetricUnderLoss(name, None, None, 0)
     decided = int(np.sign(last.difference)) if rejects(last.p_value, test.declared.alpha) else 0
-    return MetricUnderLoss(name, math.exp(last.difference), last.p_value, decided)
+    size = math.exp(last.difference) if test.declared.scale == "ratio" else last.difference
+    return MetricUnderLoss(name, size, last.p_value, decided)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trialfleet_designs.metric import effort
 from trialfleet_ledger.designs.looks import Decision, MetricResult, StageCounts, Verdict
-from trialfleet_ledger.designs.metric import MetricPrimary
+from trialfleet_ledger.designs.metric import MetricPrimary, MetricScale
 from trialfleet_statistics.estimates import Floats, floats
 from trialfleet_statistics.sequential import (
     MeanLook,
@@ -93,7 +93,8 @@ def _verdict(declared: MetricPrimary, design: SequentialDesign, found: MeanLook,
     return "futility" if chance is not None and least is not None and chance < least else "continue"
 
 
-def log_values(values: Floats) -> Floats:
-    """NaN where a value is not known, or is not above 0."""
+def scale_values(scale: MetricScale, values: Floats) -> Floats:
+    """What is averaged: logs, or the values. NaN where a value is not known, or is not above 0."""
     known = np.isfinite(values) & (values > 0)
-    return floats(np.where(known, np.log(np.where(known, values, 1.0)), np.nan))
+    of = np.log(np.where(known, values, 1.0)) if scale == "ratio" else values
+    return floats(np.where(known, of, np.nan))

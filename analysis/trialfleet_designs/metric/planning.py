@@ -11,18 +11,22 @@ import numpy as np
 from trialfleet_designs.document.figures import percent, times
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.metric.looks import design_of_metric
+from trialfleet_designs.metric.sizes import OF_SCALE
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.least_reps import find_least_reps
+from trialfleet_designs.power.least_reps import count_looks, find_least_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
-from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary
+from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary, MetricScale
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.sequential import SequentialDesign, crossing_probabilities, normal_bounds
 
 USUAL = (0.9, 0.8, 0.7, 0.5)
-ASSUMED_CV = 0.6
+ASSUMED_CV: dict[MetricScale, float] = {"ratio": 0.6, "difference": 0.7}  # the same trials, of tasks that differ
 MOST_REPS = 1000
 Origin: TypeAlias = Literal["given", "pilot", "assumed"]
+SIGNS: dict[MetricScale, str] = {"ratio": "/", "difference": "−"}
+VALUES: dict[MetricScale, str] = {"ratio": "logs", "difference": "means"}
+RELATIVE: dict[MetricScale, str] = {"ratio": "", "difference": ", relative to the mean of all tasks,"}
 ORIGINS: dict[Origin, str] = {
     "given": "as given",
     "pilot": "the pilot's",
@@ -50,11 +54,14 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricPlan(OwnPlan):
-    """`cv`: the coefficient of variation of a trial's metric within a task and condition; `origin`: whence it is.
-    `needed`: the least reps with the power wanted at the effect; None: more than 1,000."""
+    """`cv`: the coefficient of variation of a trial's metric within a task and condition, of differences of means
+    relative to the mean of all tasks; `origin`: whence it is.
+    `one_sided`: only less is asked, at half of the test's level. `needed`: the least reps with the power wanted at
+    the effect; None: more than 1,000."""
 
     campaign: str
     metric: ComparedMetric
+    scale: MetricScale
     treatment: str
     control: str
     tasks: int
@@ -65,6 +72,7 @@ class MetricPlan(OwnPlan):
     rows: tuple[MetricRow, ...]
     effect: float
     needed: int | None
+    one_sided: bool = False
 
     kind: ClassVar[str] = "metric"
 
@@ -79,8 +87,8 @@ class MetricPlan(OwnPlan):
         if self.looks:
             columns.append(number("of the trials, on average", lambda one: percent(one[1].share)))
         return PlanText(
-            f"{self.campaign}: {self.metric}, {self.treatment} / {self.control} in a typical task, "
-            f"{plural(self.tasks, 'task')}",
+            f"{self.campaign}: {self.metric}, {self.treatment} {SIGNS[self.scale]} {self.control} "
+            f"{OF_SCALE[self.scale]}, {plural(self.tasks, 'task')}",
             table("", each, *columns),
             (self._say_needed(), self._name_assumptions()),
         )
@@ -97,16 +105,18 @@ class MetricPlan(OwnPlan):
         origin = ORIGINS[self.origin]
         looks = f", {plural(self.looks, 'look')}" if self.looks else ""
         return (
-            f"two-sided alpha {self.effort.alpha:g}{looks}, by normal bounds on logs; coefficient of variation "
-            f"within tasks {self.cv:g} ({origin})"
+            f"{'one' if self.one_sided else 'two'}-sided alpha {self.effort.alpha:g}{looks}, by normal bounds on "
+            f"{VALUES[self.scale]}; coefficient of variation within tasks{RELATIVE[self.scale]} {self.cv:g} "
+            f"({origin})"
         )
 
 
 def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     """Raises `ValueError` for a coefficient of variation that is not above 0."""
-    tasks, known = asked.rates.tasks, asked.pilot.get(declared.metric)
+    tasks, scale = asked.rates.tasks, declared.scale
+    known = (asked.pilot if scale == "ratio" else asked.pilot_of_means).get(declared.metric)
     origin: Origin = "given" if asked.cv is not None else "pilot" if known else "assumed"
-    cv = asked.cv if asked.cv is not None else known or ASSUMED_CV
+    cv = asked.cv if asked.cv is not None else known or ASSUMED_CV[scale]
     if cv <= 0:
         raise ValueError(f"a coefficient of variation is above 0, and {cv:g} is not")
     effect = declared.effect or 0.8
@@ -115,9 +125,8 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         design = SequentialDesign((reps,), alpha=declared.alpha)
         if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
             design = design_of_metric(declared, reps)
-        error = math.sqrt(2 * math.log1p(cv**2) / (reps * tasks))
         times_, bounds = design.times(), normal_bounds(design)
-        drift = abs(math.log(ratio)) / error
+        drift = find_drift(scale, ratio, cv, reps * tasks)
         crossed = crossing_probabilities(bounds, times_, drift) + crossing_probabilities(bounds, times_, -drift)
         share = float(np.sum(crossed * times_) + (1 - np.sum(crossed)))
         return MetricScenario(ratio, float(np.sum(crossing_probabilities(bounds, times_, drift))), share)
@@ -126,12 +135,13 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     return MetricPlan(
         campaign=asked.campaign,
         metric=declared.metric,
+        scale=scale,
         treatment=declared.treatment,
         control=declared.control,
         tasks=tasks,
         cv=cv,
         origin=origin,
-        looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
+        looks=count_looks(declared.stop, asked.reps),
         effort=asked.effort,
         rows=tuple(
             MetricRow(reps, 2 * reps * tasks, tuple(at(reps, one) for one in ratios)) for reps in asked.reps
@@ -139,3 +149,15 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         effect=effect,
         needed=find_least_reps(lambda reps: at(reps, effect).power >= asked.effort.power, MOST_REPS),
     )
+
+
+def find_drift(scale: MetricScale, ratio: float, cv: float, trials: int) -> float:
+    """The expected difference over its standard error, with so many trials an arm. Of logs it is that of a
+    log-normal metric; of means both arms vary in proportion to theirs.
+
+    >>> round(find_drift("ratio", 0.8, 0.6, 80), 2), round(find_drift("difference", 0.8, 0.7, 80), 2)
+    (2.55, 2.0)
+    """
+    if scale == "ratio":
+        return abs(math.log(ratio)) / math.sqrt(2 * math.log1p(cv**2) / trials)
+    return abs(1 - ratio) / (cv * math.sqrt((1 + ratio**2) / trials))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from trialfleet_ledger.designs.looks import StopRule
 
 
 def find_least_reps(enough: Callable[[int], bool], most: int) -> int | None:
@@ -20,3 +22,14 @@ def find_least_reps(enough: Callable[[int], bool], most: int) -> int | None:
         middle = (too_few + most) // 2
         too_few, most = (too_few, middle) if enough(middle) else (middle, most)
     return most
+
+
+def count_looks(rule: StopRule | None, reps: Sequence[int]) -> int:
+    """Looks of a design that is planned with such reps; 0: a fixed end, also where looks are at blocks of other
+    reps.
+
+    >>> count_looks(StopRule(looks=2), [10, 20]), count_looks(StopRule(looks=(5, 10)), [20])
+    (2, 0)
+    """
+    ends = rule is not None and all(rule.blocks(several)[-1] == several for several in reps)
+    return len(rule.blocks(reps[0])) if rule is not None and ends else 0

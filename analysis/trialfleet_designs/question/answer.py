@@ -56,7 +56,8 @@ def word_claim(question: Question, treatment: str, control: str, margin: float) 
 def _name_tasks(found: QuestionFinding) -> str:
     tasks = len(found.compared.tasks)
     if found.estimand == "tasks_like_these":
-        return f"tasks like these, judged by {plural(tasks, 'task')}"
+        of = f" of these {plural(found.repositories, 'repository')}," if found.repositories else ""
+        return f"tasks like these,{of} judged by {plural(tasks, 'task')}"
     return name_these(tasks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_designs.comparison.compared import ComparedTasks
+from trialfleet_designs.comparison.declared_effect import DeclaredEffect, EffectKind, refuse_looks
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
@@ -29,11 +30,14 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
     def plan_power(self, declared: QuestionPrimary, question: PowerQuestion) -> QuestionPlan:
         return plan_question(declared, question)
 
-    def refuse_combining(self, declared: QuestionPrimary) -> OperatorError:
-        return OperatorError(
-            "the campaign declares a question within a margin, and no test over several of them is specified",
-            hint="leave it out, and read its own report",
-        )
+    def refuse_combining(self, declared: QuestionPrimary) -> OperatorError | None:
+        return None if declared.stop is None else refuse_looks()
+
+    def bring_effect(
+        self, declared: QuestionPrimary, found: QuestionFinding, observed: Observed
+    ) -> DeclaredEffect:
+        kind = EffectKind(question=declared.asked, margin=declared.margin)
+        return DeclaredEffect(kind, found.interval, found.p_value, found.compared)
 
     def find(self, declared: QuestionPrimary, observed: Observed) -> QuestionFinding:
         return question_finding(declared, observed)

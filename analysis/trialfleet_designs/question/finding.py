@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from trialfleet_designs.comparison.columns import FourCounts, TrialsTaken, counted, rates
+from trialfleet_designs.comparison.columns import FourCounts, Scheme, TrialsTaken, counted, rates
 from trialfleet_designs.comparison.compared import ComparedTasks, compare_tasks
-from trialfleet_designs.comparison.within_margin import paired_equivalence
+from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_designs.looks.finding import decided_counts
 from trialfleet_designs.looks.margin import looked_equivalence
 from trialfleet_designs.protocol import Observed
@@ -18,7 +18,7 @@ from trialfleet_designs.question.looks import design_at_margin
 from trialfleet_ledger.designs.looks import Decision, MarginResult, stopped
 from trialfleet_ledger.designs.question import Question, QuestionPrimary
 from trialfleet_statistics.comparisons import EquivalenceTest, equivalence
-from trialfleet_statistics.estimates import Estimand, Integers, Interval, rejects
+from trialfleet_statistics.estimates import Bools, Estimand, Integers, Interval, rejects
 
 QuestionLossName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
 Ended = Literal["shown", "futility", "end"]
@@ -46,11 +46,12 @@ class QuestionLook:
 
 @dataclass(frozen=True)
 class QuestionFinding:
-    """`compared`: the tasks, each weighing the same; the rates are means over them. `p_lower`: of the test that
-    the difference is above −margin; `p_upper`: below margin; `p_value`: of what is asked, None with the `reason`
-    where it is undefined. `interval`: of the difference, at level 1 − 2 alpha; at looks the repeated one.
-    `scenarios`: as measured, then on first runs under assumptions about those that were lost; none where nothing
-    was. `planned`: the blocks after which is looked, empty for a fixed end; `ended`: why the campaign is over at
+    """`compared`: the tasks, each weighing the same; the rates are means over them; `repositories`: that they come
+    from, where these bear on tasks like these, else 0. `p_lower`: of the test that the difference is above
+    −margin; `p_upper`: below margin; `p_value`: of what is asked, None with the `reason` where it is
+    undefined. `interval`: of the difference, at level 1 − 2 alpha; at looks the repeated one. `scenarios`:
+    as measured, then on first runs under assumptions about those that were lost; none where nothing was.
+    `planned`: the blocks after which is looked, empty for a fixed end; `ended`: why the campaign is over at
     a look; `trials` of `planned_trials`: all that ran for it. `withdrawn`: data of a look no longer count."""
 
     question: Question
@@ -60,6 +61,7 @@ class QuestionFinding:
     alpha: float
     estimand: Estimand
     compared: ComparedTasks
+    repositories: int
     treatment_rate: float | None
     control_rate: float | None
     p_lower: float | None
@@ -113,8 +115,8 @@ def question_finding(declared: QuestionPrimary, observed: Observed) -> QuestionF
         tasks, four = decided_counts([one.stage for one in decisions])
         compared = ComparedTasks(tasks, empty=tuple(one for one in scheme.tasks if one not in tasks))
         planned = design_at_margin(declared, scheme.planned_reps).looks
-    test = _QuestionTest(declared, scheme.planned_reps, len(decisions))
-    found, ended = test(four), _how_ended(decisions, len(planned))
+    test, kept = _QuestionTest(declared, scheme), compared.mask_among(scheme.tasks)
+    found, ended = test(four, kept), _how_ended(decisions, len(planned))
     taken_up = stopped(decisions)
     assert found.interval is not None, "the test always has its interval, if only an undefined one"
     both = four[0].size > 0
@@ -128,6 +130,7 @@ def question_finding(declared: QuestionPrimary, observed: Observed) -> QuestionF
         alpha=declared.alpha,
         estimand=declared.estimand,
         compared=compared,
+        repositories=_count_repositories(declared, scheme, kept),
         treatment_rate=float(rates(four[0], four[1]).mean()) if both else None,
         control_rate=float(rates(four[2], four[3]).mean()) if both else None,
         p_lower=found.p_lower,
@@ -150,26 +153,32 @@ def question_finding(declared: QuestionPrimary, observed: Observed) -> QuestionF
 
 @dataclass(frozen=True)
 class _QuestionTest:
-    """The declared test, on any counts. `taken`: looks so far."""
+    """The declared test, on any counts of the tasks of `scheme` that are `kept`."""
 
     declared: QuestionPrimary
-    reps: int
-    taken: int
+    scheme: Scheme
 
-    def __call__(self, four: FourCounts) -> EquivalenceTest:
+    def __call__(self, four: FourCounts, kept: Bools) -> EquivalenceTest:
         declared = self.declared
         if declared.stop is not None:
-            design = design_at_margin(declared, self.reps)
-            return looked_equivalence(design, self.taken, four, declared.margin, declared.alpha)
+            design, taken = design_at_margin(declared, self.scheme.planned_reps), len(self.scheme.decisions)
+            return looked_equivalence(design, taken, four, declared.margin, declared.alpha)
         if not four[0].size:
             empty = Interval(None, None, None, 1 - 2 * declared.alpha, 0, "none", declared.estimand, NO_TASK)
             return EquivalenceTest(None, None, "equivalence", reason=NO_TASK, interval=empty)
         if declared.estimand == "tasks_like_these":
-            return paired_equivalence(four, declared.margin, declared.alpha)
+            return TasksClaim.of(self.scheme, kept, primary=True).judge_within(
+                four, declared.margin, declared.alpha
+            )
         return equivalence(*four, margin=declared.margin, alpha=declared.alpha)
 
     def select_p(self, found: EquivalenceTest) -> float | None:
         return found.p_lower if self.declared.asked == "not_worse" else found.p_value
+
+
+def _count_repositories(declared: QuestionPrimary, scheme: Scheme, kept: Bools) -> int:
+    claim = TasksClaim.of(scheme, kept, primary=True)
+    return len(set(claim.repositories)) if claim.several and declared.estimand == "tasks_like_these" else 0
 
 
 def _how_ended(decisions: tuple[Decision, ...], looks: int) -> Ended | None:
@@ -214,7 +223,7 @@ def _scenarios(
         tasks = compare_tasks(scheme.tasks, valid, n + lost, keep_thin=scheme.keeps_thin)
         used = tasks.mask_among(scheme.tasks) & (valid > 0).all(axis=1)
         four = passed[used, 0], valid[used, 0], passed[used, 1], valid[used, 1]
-        yield _scenario(name, test, test(four))
+        yield _scenario(name, test, test(four, used))
 
 
 def _scenario(name: QuestionLossName, test: _QuestionTest, found: EquivalenceTest) -> QuestionUnderLoss:

@@ -8,17 +8,22 @@ from typing import ClassVar
 from trialfleet_designs.document.figures import percent, points
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.least_reps import find_least_reps
+from trialfleet_designs.power.least_reps import count_looks, find_least_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.question.answer import word_claim
 from trialfleet_designs.question.looks import design_at_margin
 from trialfleet_ledger.designs.question import Question, QuestionPrimary
 from trialfleet_ledger.plurals import plural
-from trialfleet_statistics.sequential import SequentialDesign, margin_power
+from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.sequential import MarginPower, SequentialDesign, margin_power, paired_margin_power
 
 FACTORS = (0.0, -0.5, -1.0, 0.5)  # of the margin: true differences
 MOST_REPS = 400
+TESTS: dict[Estimand, str] = {
+    "these_tasks": "one-sided test",
+    "tasks_like_these": "one-sided paired t test over tasks",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class QuestionPlan(OwnPlan):
     control: str
     margin: float
     tasks: int
+    estimand: Estimand
     population: str
     looks: int
     effort: Effort
@@ -63,6 +69,7 @@ class QuestionPlan(OwnPlan):
 
     def describe(self) -> PlanText:
         claim = word_claim(self.asked, self.treatment, self.control, self.margin)
+        judged = "tasks like these, judged by " if self.estimand == "tasks_like_these" else ""
         each = [(row, one) for row in self.rows for one in row.scenarios]
         columns: list[TableColumn[tuple[QuestionRow, QuestionScenario]]] = [
             number("reps", lambda one: str(one[0].reps)),
@@ -74,7 +81,7 @@ class QuestionPlan(OwnPlan):
             columns.append(number("of the trials, on average", lambda one: percent(one[1].share)))
             columns.append(number("gives up", lambda one: percent(one[1].futile)))
         return PlanText(
-            f"{self.campaign}: is it shown that {claim}? {plural(self.tasks, 'task')}",
+            f"{self.campaign}: is it shown that {claim}? {judged}{plural(self.tasks, 'task')}",
             table("", each, *columns),
             (*self._say_needed(), self._name_assumptions()),
         )
@@ -89,20 +96,34 @@ class QuestionPlan(OwnPlan):
     def _name_assumptions(self) -> str:
         looks = f", at {plural(self.looks, 'look')}" if self.looks else ""
         return (
-            f"one-sided test at the margin, alpha {self.effort.alpha:g}{looks}, "
+            f"{TESTS[self.estimand]} at the margin, alpha {self.effort.alpha:g}{looks}, "
             f"{plural(self.effort.simulations, 'campaign')} a figure; under the control {self.population}"
         )
 
 
 def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPlan:
-    """The test on these tasks, whichever the estimand: for tasks like these it is an upper bound."""
+    """With the test of the declared estimand."""
 
     def at(reps: int, difference: float) -> QuestionScenario:
+        found = simulate(reps, difference)
+        return QuestionScenario(difference, found.power, found.se, found.share, found.futile)
+
+    def simulate(reps: int, difference: float) -> MarginPower:
+        if declared.estimand == "tasks_like_these":
+            return paired_margin_power(
+                *asked.rates.compare(difference),
+                reps,
+                question=declared.asked,
+                margin=declared.margin,
+                alpha=declared.alpha,
+                simulations=asked.effort.simulations,
+                seed=asked.effort.seed,
+            )
         design = SequentialDesign((reps,), alpha=declared.alpha)
         if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
             design = design_at_margin(declared, reps)
         rule = None if declared.stop is None or declared.stop.futility == "none" else declared.stop.futility
-        found = margin_power(
+        return margin_power(
             *asked.rates.compare(difference),
             design,
             question=declared.asked,
@@ -111,7 +132,6 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
             simulations=asked.effort.simulations,
             seed=asked.effort.seed,
         )
-        return QuestionScenario(difference, found.power, found.se, found.share, found.futile)
 
     def row(reps: int) -> QuestionRow:
         wanted = [factor * declared.margin for factor in FACTORS]
@@ -126,8 +146,9 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         control=declared.control,
         margin=declared.margin,
         tasks=asked.rates.tasks,
+        estimand=declared.estimand,
         population=asked.population,
-        looks=0 if declared.stop is None else len(declared.stop.blocks(asked.reps[0])),
+        looks=count_looks(declared.stop, asked.reps),
         effort=asked.effort,
         rows=tuple(row(one) for one in asked.reps),
         needed=find_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power, MOST_REPS),

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import decimals, level, name_these, p_value, percent
+from trialfleet_designs.document.figures import (
+    decimals,
+    level,
+    limit_ratio,
+    name_these,
+    p_value,
+    percent,
+)
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.trend.finding import TrendFinding
 from trialfleet_ledger.plurals import plural
@@ -85,8 +92,8 @@ def _steepness(found: TrendFinding) -> tuple[str, ...]:
 def times_of_odds(odds: Interval) -> str:
     """An odds ratio with its interval."""
     return (
-        f"{decimals(odds.estimate)}-fold ({level(odds.level)} interval {decimals(odds.low)} to "
-        f"{decimals(odds.high)}, logistic regression)"
+        f"{decimals(odds.estimate)}-fold ({level(odds.level)} interval {limit_ratio(odds.low)} to "
+        f"{limit_ratio(odds.high)}, logistic regression)"
         + (": the data do not say by how much" if _is_vague(odds) else "")
     )
 

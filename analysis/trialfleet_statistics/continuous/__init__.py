@@ -9,7 +9,7 @@ from trialfleet_statistics.continuous.bootstrap import cliffs_delta, cost_per_pa
 from trialfleet_statistics.continuous.permutation import PermutationTest, stratified_permutation
 from trialfleet_statistics.continuous.resampling import BootstrapInterval
 from trialfleet_statistics.continuous.signed_rank import SignedRankInterval, hodges_lehmann, signed_rank
-from trialfleet_statistics.continuous.spread import pool_variation
+from trialfleet_statistics.continuous.spread import pool_mean_variation, pool_variation
 from trialfleet_statistics.continuous.survival import (
     cumulative_incidence,
     restricted_mean_difference,
@@ -25,6 +25,7 @@ __all__ = [
     "cumulative_incidence",
     "hierarchical_bootstrap",
     "hodges_lehmann",
+    "pool_mean_variation",
     "pool_variation",
     "restricted_mean_difference",
     "restricted_time_to_pass_difference",

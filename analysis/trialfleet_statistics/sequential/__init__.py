@@ -32,6 +32,7 @@ from trialfleet_statistics.sequential.margins import (
     margin_bounds,
     margin_power,
     margin_scores,
+    paired_margin_power,
 )
 from trialfleet_statistics.sequential.normal import (
     crossing_probabilities,
@@ -90,6 +91,7 @@ __all__ = [
     "mean_margin",
     "monitor",
     "normal_bounds",
+    "paired_margin_power",
     "permute_means",
     "planned_stake",
     "predictive_power",

@@ -3,6 +3,10 @@ same permutations are followed through all looks. Under the strong null, that no
 the joint distribution of the looks is known, so that what a look may spend is spent exactly.
 
 With values that are logs the difference is that of a typical task's log ratio.
+
+Values that are no logs may be studentised: what is permuted then is the difference over its standard error, so
+that arms whose values have unequal shapes reject as often as they may, asymptotically (Janssen 1997; Chung &
+Romano 2013). Without it they do not.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import numpy as np
 from trialfleet_statistics.estimates import TIES, Bools, Floats, Integers, floats
 
 PATHS = 100_000
-FARTHEST = 60.0  # of a shift of logs: no ratio lies beyond
+FARTHEST = 1e4  # of a limit, in standard deviations
+LEAST_SPREAD = 1e-9  # of a standard error, in standard deviations of the values: less is rounding
+QUARTILE = 0.6744897501960817  # of a standard normal distribution
 CLOSE = 1e-3  # of a limit, in standard deviations: finer than the paths resolve
 
 
@@ -53,21 +59,27 @@ class MeanLook:
 class PermutedMeans:
     """Paths over the looks. `observed`: shape (looks,), NaN where no task has both arms; `paths`, shape (looks,
     paths): the permuted differences; `tilts`: how much each of these changes with a constant that is added to all
-    values of arm a. `levels`: what both sides together may have spent, shape (looks,)."""
+    values of arm a. `levels`: what both sides together may have spent, shape (looks,). `errors`: None: paths are
+    differences; else of the observed ones, shape (looks,): each path is over its own, and `tilts` are 0;
+    `least_error`: what is no more is rounding."""
 
     observed: Floats
     paths: Floats
     tilts: Floats
     levels: Floats
+    errors: Floats | None = None
+    least_error: float = 0.0
 
     def look(self, number: int, shift: float = 0.0) -> MeanLook:
         """Look `number`, from 1, if all values of arm a were smaller by `shift`."""
-        at, seen = number - 1, float(self.observed[number - 1]) - shift
-        level = float(self.levels[at]) / 2
+        at, difference = number - 1, float(self.observed[number - 1]) - shift
+        error, level = self._error(at), float(self.levels[at]) / 2
+        seen = difference / error
         if math.isnan(seen):
             return MeanLook(number, None, 1.0, 1.0, 1.0, level, None, None, 0.0, 0)
         going, before = self._reach(number, shift)
-        paths, sides = (self.paths[at] - shift * self.tilts[at])[going], (1, -1)
+        moved = self.paths[at] - shift * self.tilts[at]
+        paths, sides = moved[going], (1, -1)
         p_up, p_down = (
             self._share(side * paths, side * seen, spent) for side, spent in zip(sides, before, strict=True)
         )
@@ -78,16 +90,26 @@ class PermutedMeans:
         up, down = upper is not None and p_up <= most, below is not None and p_down <= most
         return MeanLook(
             number=number,
-            difference=seen,
+            difference=difference,
             p_value=min(1.0, 2 * min(p_up, p_down)),
             p_up=p_up,
             p_down=p_down,
             level=level,
-            lower=None if below is None else -below,
-            upper=upper,
-            deviation=float(np.std(self.paths[at] - shift * self.tilts[at])),
+            lower=None if below is None else -below * error,
+            upper=None if upper is None else upper * error,
+            deviation=error * self._spread(moved),
             crossed=1 if up else -1 if down else 0,
         )
+
+    def _error(self, at: int) -> float:
+        """What an observed difference is over: of differences themselves 1."""
+        return 1.0 if self.errors is None else float(self.errors[at])
+
+    def _spread(self, paths: Floats) -> float:
+        """Of the middle alone where paths are over their errors: a few small ones make large values."""
+        if self.errors is None:
+            return float(np.std(paths))
+        return float(np.median(np.abs(paths))) / QUARTILE
 
     def _share(self, paths: Floats, seen: float, before: int) -> float:
         """Of all paths, the observed one among them: those that crossed before, or are as far at this look."""
@@ -128,7 +150,7 @@ class PermutedMeans:
         side. `repeated`: those with which it would not have stopped, at what the look may have spent: they hold
         whatever ended the campaign. None: unbounded."""
         seen = float(self.observed[number - 1])
-        if math.isnan(seen):
+        if math.isnan(seen) or not self._has_limits(number - 1):
             return None, None
         tail = (float(self.levels[number - 1]) / 2 if repeated else (1 - level) / 2) * (1 + TIES)
         return (
@@ -136,13 +158,17 @@ class PermutedMeans:
             self._edge(number, 1, lambda shift: self.look(number, shift).p_down <= tail),
         )
 
+    def _has_limits(self, at: int) -> bool:
+        """Whether values within the arms differ at all: a difference over no error has no size."""
+        return self.errors is None or self._error(at) > self.least_error
+
     def _edge(self, number: int, side: int, rejects: Callable[[float], bool]) -> float | None:
         seen = float(self.observed[number - 1])
-        unit = max(float(np.std(self.paths[number - 1])), 1e-9)
+        unit = max(self._error(number - 1) * self._spread(self.paths[number - 1]), 1e-9)
         inside, outside = 0.0, 2 * unit
         while not rejects(seen + side * outside):
             inside, outside = outside, 2 * outside
-            if outside > FARTHEST:
+            if outside > FARTHEST * unit:
                 return None
         while outside - inside > CLOSE * unit:
             middle = (inside + outside) / 2
@@ -157,37 +183,106 @@ def permute_means(
     *,
     paths: int = PATHS,
     seed: int,
+    studentised: bool = False,
 ) -> PermutedMeans:
     """`names`: of the tasks, each of which has permutations of its own, whichever others there are. `levels`: as
     many as there are stages, what both sides together may have spent at each look. Same stages and
-    seed, same paths, also of the looks before. Raises `ValueError` for values that are not finite."""
-    tasks = len(names)
-    sums, tilts = np.zeros((tasks, paths)), np.zeros((tasks, paths))
-    totals, trials = np.zeros((2, tasks)), np.zeros((2, tasks), dtype=np.int64)
+    seed, same paths, also of the looks before. `studentised`: paths are differences over their standard errors,
+    and a task counts once both of its arms have two values. Raises `ValueError` for values that are not finite."""
+    sums = _Sums.of_tasks(len(names), paths)
     found = [np.full((len(stages), paths), np.nan) for _ in range(2)]
-    observed = np.full(len(stages), np.nan)
+    observed, errors = np.full(len(stages), np.nan), np.full(len(stages), np.nan)
+    least = 2 if studentised else 1
+    floor = LEAST_SPREAD * _spread_of_values(stages) if studentised else 0.0
     for number, stage in enumerate(stages):
         if not np.all(np.isfinite(stage.values)):
             raise ValueError(f"stage {number + 1}: values that are not finite; leave them out, and count them")
         for task in np.unique(stage.task):
             mine = stage.task == task
-            order = np.lexsort((stage.arm[mine], stage.values[mine]))  # whatever the order of the trials
-            values, arm = stage.values[mine][order], stage.arm[mine][order]
             rng = np.random.default_rng([seed, number, zlib.crc32(names[int(task)].encode())])
-            drawn = _draw_arms(values, arm, paths, rng)
-            sums[task], tilts[task] = sums[task] + drawn[0], tilts[task] + drawn[1]
-            for place, of in enumerate((1, 0)):
-                totals[place, task] += values[arm == of].sum()
-                trials[place, task] += int(np.count_nonzero(arm == of))
-        both = (trials > 0).all(axis=0)
+            sums.add(int(task), stage.values[mine], stage.arm[mine], rng, squares=studentised)
+        both = np.asarray(np.all(sums.trials >= least, axis=0))
         if not both.any():
             continue
-        of_a, of_b = trials[0, both], trials[1, both]
-        every = totals.sum(axis=0)[both]
-        observed[number] = np.mean(totals[0, both] / of_a - totals[1, both] / of_b)
-        found[0][number] = _difference(sums[both], every, of_a, of_b)
-        found[1][number] = _difference(tilts[both], floats(of_a), of_a, of_b)
-    return PermutedMeans(observed, found[0], found[1], floats(levels))
+        observed[number], found[0][number], found[1][number] = sums.differ(both)
+        if studentised:
+            own, permuted = sums.errors(both)
+            errors[number] = max(own, floor)
+            found[0][number] /= np.maximum(permuted, floor)
+            found[1][number] = 0.0
+    return PermutedMeans(
+        observed, found[0], found[1], floats(levels), floats(errors) if studentised else None, floor
+    )
+
+
+def _spread_of_values(stages: Sequence[MeanStage]) -> float:
+    """Never 0."""
+    every = np.concatenate([np.zeros(0), *(one.values for one in stages[:1])])
+    return max(float(np.abs(every).max(initial=0.0)), np.finfo(np.float64).tiny)
+
+
+@dataclass(eq=False)
+class _Sums:
+    """What the stages so far add up to. `paths`, shape (tasks, paths): of permuted arms a, the sum of the values,
+    how many of them were arm a's, and the sum of the squares. `totals`, shape (2, tasks): of both arms, as
+    observed; so `squares` and `trials`. `centres`: of each task, taken off its values before they are squared."""
+
+    paths: tuple[Floats, Floats, Floats]
+    totals: Floats
+    squares: Floats
+    trials: Integers
+    centres: Floats
+
+    @classmethod
+    def of_tasks(cls, tasks: int, paths: int) -> _Sums:
+        each = np.zeros((tasks, paths)), np.zeros((tasks, paths)), np.zeros((tasks, paths))
+        return cls(
+            each,
+            np.zeros((2, tasks)),
+            np.zeros((2, tasks)),
+            np.zeros((2, tasks), np.int64),
+            np.full(tasks, np.nan),
+        )
+
+    def add(self, task: int, raw: Floats, labels: Integers, rng: np.random.Generator, *, squares: bool) -> None:
+        """A stage's trials of one task."""
+        order = np.lexsort((labels, raw))  # whatever the order of the trials
+        if math.isnan(float(self.centres[task])):
+            self.centres[task] = raw[order].mean() if squares else 0.0
+        values, arm = raw[order] - self.centres[task], labels[order]
+        drawn = _draw_arms(values, arm, self.paths[0].shape[1], rng, squares=squares)
+        for kept, added in zip(self.paths, drawn, strict=squares):
+            kept[task] += added
+        for place, of in enumerate((1, 0)):
+            self.totals[place, task] += values[arm == of].sum()
+            self.squares[place, task] += np.square(values[arm == of]).sum()
+            self.trials[place, task] += int(np.count_nonzero(arm == of))
+
+    def differ(self, tasks: Bools) -> tuple[float, Floats, Floats]:
+        """Mean over these tasks of a − b: as observed, permuted, and how each of those moves with arm a."""
+        of_a, of_b = self.trials[0, tasks], self.trials[1, tasks]
+        a, b = self.totals[0, tasks], self.totals[1, tasks]
+        observed = float(np.mean(a / of_a - b / of_b))
+        permuted = _difference(self.paths[0][tasks], a + b, of_a, of_b)
+        return observed, permuted, _difference(self.paths[1][tasks], floats(of_a), of_a, of_b)
+
+    def errors(self, tasks: Bools) -> tuple[float, Floats]:
+        """The standard error of the difference: as observed, and of each path."""
+        of_a, of_b = self.trials[0, tasks], self.trials[1, tasks]
+        own = _variance(self.totals[0, tasks], self.squares[0, tasks], of_a) + _variance(
+            self.totals[1, tasks], self.squares[1, tasks], of_b
+        )
+        sums, squares = self.paths[0][tasks], self.paths[2][tasks]
+        every, square = self.totals[:, tasks].sum(axis=0), self.squares[:, tasks].sum(axis=0)
+        permuted = _variance(sums, squares, of_a[:, None]) + _variance(
+            every[:, None] - sums, square[:, None] - squares, of_b[:, None]
+        )
+        return math.sqrt(float(own.sum())) / own.size, floats(np.sqrt(permuted.sum(axis=0)) / own.size)
+
+
+def _variance(sums: Floats, squares: Floats, trials: Integers) -> Floats:
+    """Of a mean."""
+    return floats(np.maximum(squares - np.square(sums) / trials, 0.0) / (trials * (trials - 1)))
 
 
 def _difference(sums: Floats, every: Floats, of_a: Integers, of_b: Integers) -> Floats:
@@ -195,14 +290,19 @@ def _difference(sums: Floats, every: Floats, of_a: Integers, of_b: Integers) -> 
     return floats(np.mean(sums / of_a[:, None] - (every[:, None] - sums) / of_b[:, None], axis=0))
 
 
-def _draw_arms(values: Floats, arm: Integers, paths: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Over arm a in random arrangements, the sum of the values, and how many of them were arm a's."""
+def _draw_arms(
+    values: Floats, arm: Integers, paths: int, rng: np.random.Generator, *, squares: bool
+) -> tuple[Floats, ...]:
+    """Over arm a in random arrangements: the sum of the values, how many of them were arm a's, and, asked for, the
+    sum of their squares."""
     wanted = np.full(paths, int(arm.sum()), dtype=np.int64)
-    total, own = np.zeros(paths), np.zeros(paths)
+    total, own, squared = np.zeros(paths), np.zeros(paths), np.zeros(paths)
     for left, (value, label) in zip(range(values.size, 0, -1), zip(values, arm, strict=True), strict=True):
         taken = rng.random(paths) * left < wanted
         wanted -= taken
         total += taken * value
+        if squares:
+            squared += taken * (value * value)
         if label:
             own += taken
-    return total, own
+    return (total, own, squared) if squares else (total, own)

@@ -8,6 +8,7 @@ from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.designs.looks import PEEKING
+from trialfleet_ledger.designs.schedules import word_p
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
@@ -86,7 +87,7 @@ def _of_declared(status: CampaignStatus) -> list[str]:
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken{revised}"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
-    bounds = ", ".join(f"{level:.4f} after block {block}" for block, level in status.look_bounds.items())
+    bounds = ", ".join(f"{word_p(level)} after block {block}" for block, level in status.look_bounds.items())
     return [
         taken,
         f"a look decides when its p is at most {bounds}",

@@ -22,6 +22,25 @@ from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.plurals import plural
 
 
+def word_p(p: float, digits: int = 4) -> str:
+    """So many decimals; what these would show as 0 as a power of ten.
+
+    >>> word_p(0.01234), word_p(2e-7)
+    ('0.0123', '2e-07')
+    """
+    return f"{p:.{digits}f}" if round(p, digits) else f"{p:.1g}"
+
+
+def word_spending(p: float, level: float) -> str:
+    """A look's p, and what it may have spent: with as many decimals as show which is larger.
+
+    >>> word_spending(0.0312, 0.008), word_spending(0.00804, 0.00801)
+    ('p 0.0312, of which 0.0080 could be spent', 'p 0.00804, of which 0.00801 could be spent')
+    """
+    digits = next((n for n in range(4, 13) if (round(p, n) > round(level, n)) == (p > level)), 12)
+    return f"p {word_p(p, digits)}, of which {word_p(level, digits)} could be spent"
+
+
 @dataclass(frozen=True)
 class LookCounts:
     """What `status` says of looks. `look_bounds`: by block, the p that decides; `dropped`: tasks left out, after
@@ -146,7 +165,7 @@ class AtLooks(LookSchedule):
     def describe(self, decision: Decision, looks: int) -> str:
         result = decision.result
         assert isinstance(result, LookResult), "this campaign's looks are group-sequential"
-        detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
+        detail = word_spending(result.p_value, 2 * result.level)
         if result.verdict == "futility" and self.rule.futility != "none":
             detail = f"{self.rule.futility.reason}: the power to show it at the end is {result.chance:.1%}"
         after = f"look {decision.number} of {looks} after {plural(decision.blocks, 'block')}"
@@ -178,7 +197,7 @@ class AfterEachBlock(LookSchedule):
     def describe(self, decision: Decision, looks: int) -> str:
         result, after = decision.result, plural(decision.blocks, "block")
         assert isinstance(result, AnytimeResult), "this campaign is looked at after every block"
-        return f"decided for {result.verdict} after {after}: p at any look {result.p_value:.4f}"
+        return f"decided for {result.verdict} after {after}: p at any look {word_p(result.p_value)}"
 
 
 @dataclass(frozen=True)

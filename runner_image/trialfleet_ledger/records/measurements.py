@@ -39,6 +39,7 @@ class Metrics(Frozen):
     cost_usd: float | None = None
     wall_s: float | None = None
     agent_s: float | None = None
+    uncached_cost_usd: float | None = None
     throttled_s: float | None = None
     tests_s: float | None = None
     overhead_core_s: float | None = None

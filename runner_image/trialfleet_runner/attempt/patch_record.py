@@ -171,6 +171,7 @@ def measured(
         tool_calls=parsed.tool_calls,
         **counted,
         cost_usd=report.cost_usd if report else parsed.cost_usd,
+        uncached_cost_usd=report.uncached_cost_usd if report else None,
         agent_s=round(run.exit.wall_s, 3) if run.exit else None,
         throttled_s=report.throttled_s if report else None,
         agent_core_s=run.exit.core_s if run.exit else None,

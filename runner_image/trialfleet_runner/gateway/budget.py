@@ -127,6 +127,7 @@ class Spent:
     estimates: int = 0  # answers whose charge is in part an estimate
     requests: int = 0  # settled ones that count towards `max_requests`
     usd: float = 0.0
+    uncached_usd: float = 0.0  # had nothing been cached
     unpriced: bool = False
     turns: int = 0
     held_turns: int = 0
@@ -138,6 +139,11 @@ class Spent:
     def cost_usd(self) -> float | None:
         """None as soon as one answer came from a model without a known price."""
         return None if self.unpriced else self.usd
+
+    @property
+    def uncached_cost_usd(self) -> float | None:
+        """The same, had nothing been read from or written to a cache."""
+        return None if self.unpriced else self.uncached_usd
 
 
 def _helps(asked: RequestCost, turn: bool) -> bool:
@@ -316,6 +322,7 @@ class BudgetLedger:
                     self._tokens_per_byte = max(_LEAST_TOKENS_PER_BYTE, usage.read / asked.bytes)
             if price is not None:
                 spent.usd += price.usd(charged)
+                spent.uncached_usd += price.uncached_usd(charged)
             elif charged.total:
                 spent.unpriced = True
             self._changed.notify_all()

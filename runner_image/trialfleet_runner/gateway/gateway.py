@@ -145,6 +145,7 @@ class Gateway:
             estimated_input_tokens=spent.estimated_input,
             estimated_answers=spent.estimates,
             cost_usd=spent.cost_usd,
+            uncached_cost_usd=spent.uncached_cost_usd,
             prices_as_of=PRICES_AS_OF,
             models=tuple(sorted(tally.models)),
             main_model=tally.main_model,

@@ -37,9 +37,10 @@ class GatewayReport(Frozen):
     which these are is decided by conversation (`Conversations`). `side_requests`: the other answered ones (titles,
     probes, the program's own helpers, sub-agents on smaller models); their tokens and cost are counted too. Token
     kinds do not overlap.
-    `cost_usd`: None when a model without a known price answered. `estimated_input_tokens`,
-    `estimated_output_tokens`: of `estimated_answers` answers that were left before the provider's count came, or
-    that it did not count; not in `input_tokens` and `output_tokens`, but charged to budget and cost."""
+    `cost_usd`: None when a model without a known price answered; `uncached_cost_usd`: had nothing been cached.
+    `estimated_input_tokens`, `estimated_output_tokens`: of `estimated_answers` answers that were left
+    before the provider's count came, or that it did not count; not in `input_tokens` and `output_tokens`,
+    but charged to budget and cost."""
 
     received: int
     requests: int
@@ -54,6 +55,7 @@ class GatewayReport(Frozen):
     estimated_input_tokens: int = 0
     estimated_answers: int = 0
     cost_usd: float | None
+    uncached_cost_usd: float | None = None
     prices_as_of: str
     models: tuple[str, ...]  # as answered, sorted
     main_model: str | None  # as asked

@@ -229,10 +229,10 @@ def test_contexts_of_the_same_task_that_differ_are_named(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"primary": None}, "declares no primary contrast"),
+        ({"primary": None}, "declares no result that is combined"),
         (
             {"primary": Primary(treatment=TREATMENT, control=CONTROL, stop=StopRule(looks=2))},
-            "no exact test over several such campaigns",
+            "no test over several such campaigns",
         ),
     ],
 )

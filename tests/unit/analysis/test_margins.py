@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_statistics.comparisons import paired_t_on_tasks
 from trialfleet_statistics.estimates import Floats
 from trialfleet_statistics.intervals import stratified_score_z
 from trialfleet_statistics.sequential import (
@@ -15,6 +18,7 @@ from trialfleet_statistics.sequential import (
     margin_power,
     margin_scores,
     normal_bounds,
+    paired_margin_power,
 )
 
 CONTROL: Floats = np.array([0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9])
@@ -79,3 +83,22 @@ def test_the_prediction_is_a_chance_that_rises_with_the_difference(seed: int, ti
     assert 0 <= lower <= higher <= 1
     both = found.predict("equivalent", 1.7, time)
     assert np.all((both >= 0) & (both <= found.predict("not_worse", 1.7, time)))
+
+
+@pytest.mark.parametrize("question", ["not_worse", "equivalent"])
+def test_power_for_tasks_like_these_is_that_of_the_paired_tests(
+    question: Literal["not_worse", "equivalent"],
+) -> None:
+    rng = np.random.default_rng(4)
+    rates = rng.uniform(0.3, 0.7, (2, 200, 5))
+    found = paired_margin_power(
+        rates[0], rates[1], 4, question=question, margin=0.3, alpha=0.1, simulations=200, seed=6
+    )
+    passed = np.random.default_rng(6).binomial(4, rates, rates.shape) / 4
+    shown = 0
+    for a, b in zip(*passed, strict=True):
+        above = paired_t_on_tasks(a, b, null=-0.3, alternative="greater").p_value
+        below = paired_t_on_tasks(a, b, null=0.3, alternative="less").p_value
+        both = above if question == "not_worse" else None if above is None or below is None else max(above, below)
+        shown += both is not None and both <= 0.1
+    assert 0.05 < found.power == shown / 200

@@ -378,3 +378,36 @@ def test_a_price_makes_looks_cost_money(tmp_path: Path, finished: Path) -> None:
     assert {one["reps"] for one in bets["scenarios"]} == {10, 15, 20}
     assert "with bets after every block" in said(str(file), *QUICK)
     assert refused(str(file), "--from-campaign", str(finished), *QUICK).message.endswith("none of these tasks")
+
+
+DECLARED = {
+    "fixed": "",
+    "looks": "effect: 0.2, stop: {looks: 2}",
+    "halve": "halve: true",
+    "question": "question: not_worse, margin: 10",
+    "metric": "metric: cost_usd",
+    "joint": "question: cheaper_and_not_worse, margin: 10",
+    "trend": "trend: [none, placebo, flat_llm], doses: [0, 1, 2]",
+}
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_every_figure_is_at_the_alpha_that_is_named(tmp_path: Path, kind: str) -> None:
+    """`--alpha` and the same in the file are one plan: looks, questions and metrics are not left at another."""
+    sides = "" if kind == "trend" else "treatment: flat_llm, control: none, "
+    conditions = ["none", "flat_llm", "placebo", *(["intent_layer", "preamble_only"] if kind == "halve" else [])]
+
+    def plan_at(alpha: float, *more: str) -> str:
+        file = tmp_path / f"{alpha}.yaml"
+        file.write_text(
+            f"campaign: declared\nseed: 1\ntasks: ['{DEMO.parent}/tasks/*.yaml']\nreps: 4\nstore: store\n"
+            f"conditions: [{', '.join(conditions)}]\nagent: {{kind: search}}\n"
+            f"primary: {{{sides}alpha: {alpha}, {DECLARED[kind]}}}\n"
+        )
+        return said(str(file), *QUICK, *more)
+
+    assert plan_at(0.05, "--alpha", "0.2") == plan_at(0.2)
+    assert plan_at(0.05) != plan_at(0.2)
+    if kind == "joint":
+        assert plan_at(0.2).count("one-sided") == 2
+        assert "two-sided" not in plan_at(0.2)

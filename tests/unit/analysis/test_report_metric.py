@@ -32,21 +32,33 @@ NAMES = ("none", "intent_layer")
 TASKS = tuple(f"task-{n}" for n in range(4))
 REPS = 12
 COST = MetricPrimary(metric="cost_usd", treatment="intent_layer", control="none")
+MEANS = COST.model_copy(update={"scale": "difference"})
 LOOKED = COST.model_copy(update={"stop": StopRule(looks=(4, 8, 12))})
 
 
 def reported(
-    folder: Path, declared: MetricPrimary, ratio: float, *, lost: int = 0, unknown: int = 0, spread: float = 0.2
+    folder: Path,
+    declared: MetricPrimary,
+    ratio: float,
+    *,
+    lost: int = 0,
+    unknown: int = 0,
+    spread: float = 0.2,
+    cached: float | None = None,
 ) -> Report:
     """The treatment costs `ratio` times the control. `lost`: first runs of the treatment in each task; `unknown`:
-    runs of the control that left no cost."""
+    runs of the control that left no cost; `cached`: what the control's cost is at uncached prices, times; the
+    treatment's is the same."""
     plan = ledgers.plan(TASKS, NAMES, reps=REPS).model_copy(update={"registered": declared})
 
     def fate(trial: Trial) -> Fate:
         if trial.condition == "intent_layer" and trial.block < lost:
             return Fate(verdict=None, losses=(ledgers.MID_RUN,) * 3)
         cost = cost_of(trial.task, trial.condition, trial.block)
-        metrics = Metrics(cost_usd=None if trial.condition == "none" and trial.block < unknown else cost)
+        known = None if trial.condition == "none" and trial.block < unknown else cost
+        share = cached if trial.condition == "none" or cached is None else 1.0
+        uncached = None if known is None or share is None else known * share
+        metrics = Metrics(cost_usd=known, uncached_cost_usd=uncached)
         return Fate(Verdict.PASSED if trial.block % 2 else Verdict.FAILED, metrics=metrics)
 
     def cost_of(task: str, condition: str, block: int) -> float:
@@ -130,7 +142,42 @@ def test_a_look_gives_up_with_repeated_limits(tmp_path: Path) -> None:
     assert (report.decision, report.state) == ("not_shown", "decided")
     assert "stopped: to show a difference by the end had become improbable" in report.answer[0]
     found = report.analysis.found
-    assert found.ratio.low < 1 < found.ratio.high
+    assert found.size.low < 1 < found.size.high
+
+
+def test_a_difference_of_means_is_in_dollars_and_asymptotic(tmp_path: Path) -> None:
+    report = reported(tmp_path, MEANS, 0.8, unknown=2)
+    found = report.analysis.found
+    assert report.decision == "less"
+    assert report.answer[0].startswith(
+        "On these 4 tasks, intent_layer cost less than none: −$0.45 a trial on average (95% interval −$0."
+    ), report.answer[0]
+    assert report.answer[0].endswith("studentised permutation test, asymptotic.")
+    assert found.treatment.mean - found.control.mean == pytest.approx(found.size.estimate)
+    assert (found.treatment.trials, found.control.trials) == (40, 40), "pairs of a block, or none"
+    assert "16 valid trials left no value, or have none to compare with in their block" in report.answer[1]
+
+
+@pytest.mark.parametrize("declared", [COST, LOOKED, MEANS])
+def test_what_the_cache_saves_does_not_pass_for_the_condition_s(tmp_path: Path, declared: MetricPrimary) -> None:
+    """The treatment paid for what the control then read: at uncached prices it is the cheaper one."""
+    report = reported(tmp_path, declared, 1.5, cached=2.0)
+    uncached = report.analysis.found.uncached
+    assert report.decision == "more"
+    said = next(one for one in report.answer if one.startswith("At uncached prices: "))
+    if declared.scale == "ratio":
+        assert uncached.estimate == pytest.approx(0.75, rel=0.02)
+        assert said.startswith("At uncached prices: ×0.7")
+    else:
+        assert uncached.high < 0
+        assert said.startswith("At uncached prices: −$1.")
+
+
+def test_without_a_cache_nothing_is_said_of_one(tmp_path: Path) -> None:
+    for name, cached in (("unknown", None), ("unused", 1.0)):
+        report = reported(tmp_path / name, COST, 0.8, cached=cached)
+        assert report.analysis.found.uncached is None
+        assert "uncached" not in " ".join(report.answer)
 
 
 def test_what_left_no_cost_is_counted_and_lost_runs_are_bounded(tmp_path: Path) -> None:
@@ -143,12 +190,12 @@ def test_what_left_no_cost_is_counted_and_lost_runs_are_bounded(tmp_path: Path) 
         "treatment_low",
         "treatment_high",
     ]
-    ratios = {one.name: one.ratio for one in found.scenarios}
+    ratios = {one.name: one.size for one in found.scenarios}
     assert ratios["treatment_low"] < ratios["complete_case"] < ratios["treatment_high"]
     assert "Not robust to the 12 lost first runs." in report.answer[0]
 
 
-@pytest.mark.parametrize("declared", [COST, LOOKED])
+@pytest.mark.parametrize("declared", [COST, LOOKED, MEANS])
 def test_every_format_says_the_same(tmp_path: Path, declared: MetricPrimary) -> None:
     report = reported(tmp_path, declared, 0.9)
     assert json.loads(to_json(report))["answer"] == list(report.answer)

@@ -209,6 +209,15 @@ def test_cost_is_unknown_rather_than_too_small() -> None:
     assert account.spent.cost_usd is None
 
 
+def test_uncached_prices_are_those_of_input_for_all_that_went_in() -> None:
+    account = BudgetLedger(TrialBudget(), {})
+    usage = TokenUsage(input=100, output=10, cache_read=2000, cache_write=300, cache_write_1h=200)
+    account.settle(admitted(account, asked()), usage, answered=True)
+    assert account.spent.uncached_cost_usd == pytest.approx((2400 * 3 + 10 * 15) / 1e6)
+    account.settle(admitted(account, asked(model="house-model")), TokenUsage(output=5), answered=True)
+    assert account.spent.uncached_cost_usd is None
+
+
 def test_an_interrupted_answers_estimate_is_charged_and_kept_apart() -> None:
     account = BudgetLedger(TrialBudget(), {})
     account.settle(admitted(account, asked()), TokenUsage(input=100, output=1), estimated=99, answered=False)

@@ -21,8 +21,11 @@ from trialfleet_designs.comparison.correction import AdjustedPValue
 from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.figures import (
     ESTIMANDS,
+    NOTHING,
     bare_p,
     bare_points,
+    brief,
+    change,
     cut_at,
     level,
     p_value,
@@ -83,10 +86,8 @@ def list_effects(report: Report) -> list[Forest]:
 
 def _draw_effect(number: int, one: DrawnEffect) -> Forest:
     of, ratio = one.interval, one.unit == "ratio"
-    ends = [*_numbers(of), *one.margins]
-    shown = times(of.estimate) if ratio or of.estimate is None else points(of.estimate)
     limits = one.limits or "no interval"
-    scale = _scale_of_ratios([1.0, *(end for end in ends if end is not None)]) if ratio else differences(ends)
+    shown, axis, scale = _measure_effect(one)
     mark = Mark(_kind_of(of.estimand), of.estimate, of.low, of.high)
     if one.limits is not None:  # an open end reaches to the scale's
         low, high = (scale.low if of.low is None else of.low), (scale.high if of.high is None else of.high)
@@ -95,7 +96,7 @@ def _draw_effect(number: int, one: DrawnEffect) -> Forest:
     return Forest(
         anchor=f"effect-{number}",
         title=one.title,
-        axis="ratio" if ratio else POINTS,
+        axis=axis,
         scale=scale,
         rows=(MarkedRow("", None, (mark,), ((shown, limits),), f"{one.title}: {shown}, {limits}"),),
         caption=f"Dot: the estimate.{line}{_name_margins(one.margins)}",
@@ -104,6 +105,19 @@ def _draw_effect(number: int, one: DrawnEffect) -> Forest:
         above=one.more,
         margins=one.margins,
     )
+
+
+def _measure_effect(one: DrawnEffect) -> tuple[str, str, Scale]:
+    """Its estimate in words, its axis and its scale."""
+    estimate, ends = one.interval.estimate, [*_numbers(one.interval), *one.margins]
+    known = [end for end in ends if end is not None]
+    if one.unit == "ratio":
+        return times(estimate), "ratio", _scale_of_ratios([1.0, *known])
+    if one.unit == "difference":
+        return NOTHING if estimate is None else points(estimate), POINTS, differences(ends)
+    unit = one.unit
+    scale = nice(min([0.0, *known]), max([0.0, *known]), lambda value: brief(value, unit))
+    return change(estimate, unit), "difference a trial, on average", scale
 
 
 def _scale_of_ratios(known: Sequence[float]) -> Scale:

@@ -23,6 +23,7 @@ from trialfleet_designs.document.figures import (
     cut_at,
     decimals,
     level,
+    limit_ratio,
     percent,
     points_between,
     unsigned_points,
@@ -161,8 +162,8 @@ def _odds_limits(one: Contrast) -> str:
     found = one.these_tasks.odds_ratio
     if one.these_tasks.informative < ENOUGH or (found.low is None and found.high is None):
         return NOTHING
-    low = "0" if found.low is None else decimals(found.low)
-    return f"{low} to {'unbounded' if found.high is None else decimals(found.high)}"
+    low = "0" if found.low is None else limit_ratio(found.low)
+    return f"{low} to {'unbounded' if found.high is None else limit_ratio(found.high)}"
 
 
 def _by_block(found: Sequence[Contrast]) -> ReportTable:

@@ -17,6 +17,7 @@ from trialfleet_designs.document.figures import (
     bare_p,
     change,
     decimals,
+    limit_times,
     percent,
     quantity,
     seconds,
@@ -181,7 +182,7 @@ def _ratio_limits(found: BootstrapInterval) -> Value:
     if found.low is None or found.high is None:
         return Value(NOTHING, found.reason)
     error = None if found.monte_carlo_se is None else _simulation_error(decimals(max(found.monte_carlo_se)))
-    return Value(f"{times(found.low)} to {times(found.high)}", error)
+    return Value(f"{limit_times(found.low)} to {limit_times(found.high)}", error)
 
 
 def _time_to_pass(report: Report) -> ReportTable:
