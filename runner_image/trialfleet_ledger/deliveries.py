@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen
@@ -13,13 +13,15 @@ from trialfleet_ledger.records.base import Frozen
 class PlannedDeliveries(Frozen):
     """name of a delivery -> whether it reaches the model. `measured`: by `trialfleet agents check`, of this
     version; None: it was not run where the campaign was planned. `root_files`: every name of a root file that the
-    check saw reach the model."""
+    check saw reach the model. `also_differ`: what the first request of a run with a delivery differs in from that
+    of one without, apart from the delivered text; a delivery that was not compared is not in it."""
 
     kind: str
     version: str
     declared: dict[str, bool]
     measured: dict[str, bool] | None = None
     root_files: tuple[str, ...] = ()
+    also_differ: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _same_names(self) -> PlannedDeliveries:

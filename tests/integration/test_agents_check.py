@@ -14,6 +14,17 @@ from trialfleet_agents.registry import agent
 from trialfleet_controller.commands.agents import agents
 from trialfleet_repository.cache import Cache
 
+# What brings something of the agent's own along into the first request, apart from the delivered text.
+FILES, NESTED = CheckedDelivery.ROOT_FILE, CheckedDelivery.NESTED
+SYSTEM, SKILLS, MCP = CheckedDelivery.SYSTEM, CheckedDelivery.SKILLS, CheckedDelivery.MCP
+BROUGHT_ALONG = {
+    "claude-code": {FILES},
+    "codex": {FILES, SYSTEM, SKILLS, MCP},
+    "copilot": {FILES, SYSTEM, SKILLS},
+    "opencode": {FILES, SYSTEM, SKILLS},
+    "gemini": {FILES, NESTED, SYSTEM, SKILLS},
+    "mini-swe-agent": set[CheckedDelivery](),
+}
 AGENTS = [pytest.param(kind, marks=pytest.mark.needs(pin.program)) for kind, pin in pinned().items()]
 
 
@@ -28,4 +39,7 @@ def test_what_reaches_its_model_is_what_its_adapter_declares(
     assert found["reached"] == {str(name): reaches for name, reaches in declared(agent(kind).reach).items()}
     assert (ran.exit_code, found["differing"]) == (0, [])
     assert len(found["reached"]) == len(CheckedDelivery)
+    assert found["control"] == [], "two runs that are given the same send the same first request"
+    loud = {name for name, said in found["also_differ"].items() if said}
+    assert loud == {str(name) for name in BROUGHT_ALONG[kind]}, found["also_differ"]
     assert len([*Cache(tmp_path).agent_checks.iterdir()]) == 1

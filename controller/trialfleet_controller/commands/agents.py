@@ -46,7 +46,8 @@ def check_agent(kind: str, model: str | None, as_json: bool) -> None:
     """Measure which deliveries reach the model of the agent KIND in its installed version.
 
     Its real program runs in bubblewrap, against a server that plays a model: it needs no key and costs no
-    money. The measurement is kept in the cache, and goes into every plan that is made here for this version.
+    money. What each delivery brings along into the first request, apart from its text, is listed below the table.
+    The measurement is kept in the cache, and goes into every plan that is made here for this version.
 
     Exits 2 if a delivery does not behave as the agent's adapter declares.
     """

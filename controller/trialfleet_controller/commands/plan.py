@@ -195,6 +195,8 @@ def _width(made: Plan, reps: int) -> str:
 
 
 def _declared(made: Plan) -> Iterator[str]:
+    from trialfleet_agents.agent_check.planned_differences import list_also_differing
+
     declared = made.declared
     if declared is None:
         return
@@ -202,6 +204,8 @@ def _declared(made: Plan) -> Iterator[str]:
     yield f"{label:<12}{text}"
     if len(declared.sides) == 2:
         yield f"differ in   {_differences(made, *declared.sides.values())}"
+        for one in list_also_differing(made, *declared.sides.values()):
+            yield f"{'':<12}the two also differ in {one}"
     yield from (f"{label:<12}{text}" for label, text in rest)
 
 

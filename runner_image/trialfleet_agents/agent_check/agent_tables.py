@@ -65,7 +65,8 @@ def _said(hints: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def comparison(matrix: DeliveryMatrix, reach: Reach) -> str:
-    """A row for each delivery: what was measured, and whether the adapter declares the same."""
+    """A row for each delivery: what was measured, and whether the adapter declares the same. Below, what it brings
+    along into the first request."""
     differing, stated = matrix.differing(reach), declared(reach)
     rows = [["delivery", "measured", "declared", ""]]
     for name in CheckedDelivery:
@@ -73,7 +74,21 @@ def comparison(matrix: DeliveryMatrix, reach: Reach) -> str:
         if name is CheckedDelivery.ROOT_FILE:
             measured, expected = ", ".join(matrix.root_files) or measured, reach.root_file or expected
         rows.append([name.value, measured, expected, "differs" if name in differing else "as declared"])
-    return "\n".join(_aligned(rows))
+    return "\n".join([*_aligned(rows), *_describe_first_requests(matrix)])
+
+
+def _describe_first_requests(matrix: DeliveryMatrix) -> Iterator[str]:
+    """What else differs in the first request of a run with one delivery."""
+    if matrix.control:
+        yield "\ntwo runs that are given the same differ in their first requests; the lists below leave that out:"
+        yield from (f"  {one}" for one in matrix.control)
+    quiet = [name.value for name in CheckedDelivery if matrix.also_differ.get(name) == ()]
+    if quiet:
+        yield f"\nnothing but the text differs in the first request: {'; '.join(quiet)}"
+    for name in CheckedDelivery:
+        if matrix.also_differ.get(name):
+            yield f"\nwith {name.value}, the first request also differs in"
+            yield from (f"  {one}" for one in matrix.also_differ[name])
 
 
 def _reaches(given: bool) -> str:

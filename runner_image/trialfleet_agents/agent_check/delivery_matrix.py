@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pydantic import Field
@@ -23,6 +24,7 @@ BELOW, MODULE = "billing", "billing/rates.py"  # the folder below the root, and 
 MODULE_TEXT = "RATE = 3"
 PRINTS, PRINTED = "printf %s%s needle- ran", "needle-ran"  # a command that a pre-flight must not run
 SKILL, TOOL = "currency-rates", "look_up_rates"  # of a folder with a skill, and of the tool of an MCP server
+OWN_WORDS = re.compile(rf"The code word of [^\n]+? is needle-[0-9a-f]{{12}}\.|{SKILL}")  # of what a check delivers
 
 
 class CheckedDelivery(StrEnum):
@@ -69,13 +71,17 @@ def declared(reach: Reach) -> dict[CheckedDelivery, bool]:
 
 class DeliveryMatrix(Frozen):
     """What a check of one version has measured. `digest`: of the agent that ran. `root_files`: every name of a
-    root file that reached the model."""
+    root file that reached the model. `also_differ`: of each delivery, what the first request of a run that has it
+    alone differs in from that of a run without any, apart from the delivered text. `control`: what those of two
+    runs without any differ in, and so do all others."""
 
     kind: str
     version: str
     digest: Sha256
     root_files: tuple[str, ...]
     reached: dict[CheckedDelivery, bool] = Field(min_length=len(CheckedDelivery), max_length=len(CheckedDelivery))
+    also_differ: dict[CheckedDelivery, tuple[str, ...]]
+    control: tuple[str, ...]
 
     def differing(self, reach: Reach) -> tuple[CheckedDelivery, ...]:
         """Deliveries that do not behave as declared."""
@@ -130,6 +136,18 @@ def foreign_settings() -> dict[str, str]:
     }
 
 
+def list_arm_files(given: Collection[CheckedDelivery], reach: Reach) -> dict[str, str]:
+    """Those files of the workspace that a run with these deliveries alone has, for an agent of this reach."""
+    root = reach.root_file or NODE_NAMES[0]
+    paths = {
+        CheckedDelivery.ROOT_FILE: root,
+        CheckedDelivery.NESTED: f"{BELOW}/{posixpath.basename(root)}",
+        CheckedDelivery.SKILLS: f"{reach.skills}/{SKILL}/{FILE}",
+    }
+    every = workspace_files()
+    return {path: every[path] for path in (MODULE, *(paths[one] for one in paths if one in given))}
+
+
 def _skill(description: str) -> str:
     return f"---\nname: {SKILL}\ndescription: {description}\n---\nRates are per year.\n"
 
@@ -180,9 +198,25 @@ class SeenTexts:
         return text in self.first or text in self.later
 
 
-def measured(identity: Identity, requests: Sequence[str], preflight: Sequence[str] = ()) -> DeliveryMatrix:
+@dataclass(frozen=True)
+class ComparedArms:
+    """What first requests differ in, as `DeliveryMatrix` has it."""
+
+    also_differ: Mapping[CheckedDelivery, tuple[str, ...]] = field(
+        default_factory=dict[CheckedDelivery, tuple[str, ...]]
+    )
+    control: tuple[str, ...] = ()
+
+
+def measured(
+    identity: Identity,
+    requests: Sequence[str],
+    preflight: Sequence[str] = (),
+    arms: ComparedArms | None = None,
+) -> DeliveryMatrix:
     """The matrix of an agent whose model got these requests, each as its strings. `preflight`: those of a run that
-    is confined to reading; none of an agent that cannot be."""
+    is confined to reading; none of an agent that cannot be. `arms`: of runs that have one delivery each."""
+    compared = arms or ComparedArms()
     seen = SeenTexts.of(requests)
     return DeliveryMatrix(
         kind=identity.kind,
@@ -193,6 +227,8 @@ def measured(identity: Identity, requests: Sequence[str], preflight: Sequence[st
             **seen.reached(identity.reach),
             CheckedDelivery.PREFLIGHT: SeenTexts.of(preflight).confined(),
         },
+        also_differ=dict(compared.also_differ),
+        control=compared.control,
     )
 
 

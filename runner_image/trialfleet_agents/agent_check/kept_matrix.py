@@ -44,4 +44,5 @@ def _deliveries(identity: Identity, cache: Cache) -> PlannedDeliveries:
         declared={str(name): reaches for name, reaches in declared(identity.reach).items()},
         measured=None if matrix is None else {str(name): reaches for name, reaches in matrix.reached.items()},
         root_files=() if matrix is None else matrix.root_files,
+        also_differ={} if matrix is None else {str(name): found for name, found in matrix.also_differ.items()},
     )

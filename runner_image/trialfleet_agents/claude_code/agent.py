@@ -38,7 +38,7 @@ _REACH = Reach(
     skills=CLAUDE_CODE.files.skills,
     mcp=True,
 )
-REVISION = 4  # of the flags and variables below: part of the agent's digest
+REVISION = 5  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
@@ -108,10 +108,10 @@ class ClaudeCode:
         fixed = {**_settings(setup, scripts), "env": env}  # a workspace's settings beat the environment alone
         chosen = with_settings(merged(_DEFAULT_SETTINGS, options.settings), fixed)
         settings.write_text(json.dumps(chosen, indent=1))
+        # in every arm, empty or not: with the flag the program gives itself another name in its first sentence
+        (folder / "system.md").write_text(setup.system or "\n")
         argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
-        if setup.system:
-            (folder / "system.md").write_text(setup.system)
-            argv += ("--append-system-prompt-file", inside(folder / "system.md", mounts))
+        argv += ("--append-system-prompt-file", inside(folder / "system.md", mounts))
         if setup.mcp and not setup.preflight:
             (folder / "mcp-servers.json").write_text(configuration(setup.mcp))
             argv += ("--mcp-config", inside(folder / "mcp-servers.json", mounts))

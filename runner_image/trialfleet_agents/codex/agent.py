@@ -26,7 +26,7 @@ from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
-REVISION = 1  # of the flags and settings below: part of the agent's digest
+REVISION = 2  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^codex-cli (\S+)"
 _REACH = Reach(
     root_file=CODEX.files.root,
@@ -85,15 +85,12 @@ class Codex:
         scripts = HookScripts(setup, mounts)
         home = setup.home / ".codex"
         home.mkdir(exist_ok=True)
-        settings = _settings(setup, options)
-        if setup.mcp:
-            (home / _MODELS).write_text(
-                direct_tools(output_of(self.kind, program, "debug", "models", "--bundled"))
-            )
-            settings |= {
-                "model_catalog_json": inside(home / _MODELS, mounts),
-                "mcp_servers": described(setup.mcp, startup_timeout_sec=STARTS_S),
-            }
+        (home / _MODELS).write_text(direct_tools(output_of(self.kind, program, "debug", "models", "--bundled")))
+        settings = _settings(setup, options) | {
+            # in every arm: with it Codex says more to the model, which would come along with servers otherwise
+            "model_catalog_json": inside(home / _MODELS, mounts),
+            **({"mcp_servers": described(setup.mcp, startup_timeout_sec=STARTS_S)} if setup.mcp else {}),
+        }
         (home / "config.toml").write_text(toml(with_settings(options.settings, settings)))
         (home / "hooks.json").write_text(json.dumps({"hooks": _hooks(setup, scripts)}))
         env = {"CODEX_HOME": inside(home, mounts), _TOKEN: setup.gateway_token}

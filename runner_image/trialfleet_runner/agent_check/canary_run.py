@@ -1,5 +1,5 @@
-"""Runs of an agent's real program in bubblewrap against the scripted server: one with a canary in each delivery,
-and a pre-flight if the agent can be confined to reading."""
+"""Runs of an agent's real program in bubblewrap against the scripted server: one with a canary in each delivery, a
+pre-flight if the agent can be confined to reading, and one for each delivery, whose first request counts."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trialfleet_agents.agent_check import delivery_matrix, tool_server
+from trialfleet_agents.agent_check.compared_arms import compare_arms
 from trialfleet_agents.agent_check.delivered_canaries import deliver_canaries
 from trialfleet_agents.agent_check.delivery_matrix import (
     MODULE,
     PRINTS,
     TOOL,
+    CheckedDelivery,
     DeliveryMatrix,
     canary,
     context_nodes,
     foreign_settings,
+    list_arm_files,
     workspace_files,
 )
 from trialfleet_agents.agent_check.scripted_answers import Answer
-from trialfleet_agents.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
+from trialfleet_agents.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel, scripted_model
 from trialfleet_agents.context_files import list_home_files, list_root_files
 from trialfleet_agents.pinned import pinned
 from trialfleet_agents.protocol import Identity, McpServer, Setup
@@ -69,33 +72,58 @@ def check(kind: str, model: str | None = None) -> AgentCheck:
     tools, sandbox = _tools_of(kind), choose("bubblewrap")
     spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
     identity, begun = agent(kind).identify(spec), time.monotonic()
-    requests = _requests(identity, spec, sandbox, tools, script(tools))
-    looked = list[str]()
+    run = _CheckedAgent(identity, spec, sandbox, tools)
+    requests = _requests(run, script(tools), workspace_files())
+    looked = list[ModelRequest]()
     if identity.reach.preflight:
-        looked = _requests(identity, spec, sandbox, tools, preflight_script(tools), preflight=True)
-    matrix = delivery_matrix.measured(identity, requests, looked)
+        looked = _requests(run, preflight_script(tools), workspace_files(), preflight=True)
+    arms = compare_arms(identity.reach, _make_first_request(run))
+    matrix = delivery_matrix.measured(identity, _list_strings(requests), _list_strings(looked), arms)
     return AgentCheck(identity, matrix, time.monotonic() - begun)
 
 
+@dataclass(frozen=True)
+class _CheckedAgent:
+    """The agent, and where its program runs."""
+
+    identity: Identity
+    spec: AgentSpec
+    sandbox: Sandbox
+    tools: ToolCalls
+
+
+def _list_strings(requests: Sequence[ModelRequest]) -> list[str]:
+    return [request.strings for request in requests]
+
+
+def _make_first_request(run: _CheckedAgent) -> Callable[[Collection[CheckedDelivery]], ModelRequest]:
+    """What the agent sends first in a run with only these deliveries, which its model ends at once."""
+    ends = [Answer("Done.", run.tools.ends)]
+
+    def run_agent(given: Collection[CheckedDelivery]) -> ModelRequest:
+        return _requests(run, ends, list_arm_files(given, run.identity.reach), given)[0]
+
+    return run_agent
+
+
 def _requests(
-    identity: Identity,
-    spec: AgentSpec,
-    sandbox: Sandbox,
-    tools: ToolCalls,
+    run: _CheckedAgent,
     played: Sequence[Reply],
+    files: Mapping[str, str],
+    given: Collection[CheckedDelivery] = tuple(CheckedDelivery),
     *,
     preflight: bool = False,
-) -> list[str]:
-    """Strings of each request of a run."""
+) -> list[ModelRequest]:
+    """Those of a run with these files in its workspace."""
     with check_folder() as root, _home(root / "users-home"):
-        scratch = laid_out(root)
-        place = place_of(scratch, empty_environment(root), sandbox, hook=True)
+        scratch = laid_out(root, files)
+        place = place_of(scratch, empty_environment(root), run.sandbox, hook=True)
         with scripted_model() as server:
-            server.last = Answer("Done.", tools.ends)
+            server.last = Answer("Done.", run.tools.ends)
             server.play(*played)
-            ended = _run(spec, place, server, preflight=preflight)
-            _refuse_part_of_it(identity, ended, server, scratch)
-            return [request.strings for request in server.main]
+            ended = _run(run.spec, place, server, given, preflight=preflight)
+            _refuse_part_of_it(run.identity, ended, server, scratch)
+            return list(server.main)
 
 
 def _tools_of(kind: str) -> ToolCalls:
@@ -146,12 +174,13 @@ def _home(folder: Path) -> Generator[None]:
             os.environ["HOME"] = before
 
 
-def laid_out(root: Path) -> Scratch:
-    """The scratch folder, with bait in the folder above it."""
+def laid_out(root: Path, files: Mapping[str, str] | None = None) -> Scratch:
+    """The scratch folder, with bait in the folder above it. `files`: path -> text; None: every kind that is
+    checked."""
     _written(root, dict.fromkeys(list_root_files(), canary("parent")))
     scratch = Scratch.below(root / "scratch")
     scratch.record.mkdir(parents=True)
-    texts = workspace_files() | foreign_settings()
+    texts = {**(workspace_files() if files is None else files), **foreign_settings()}
     tree = {path: TreeEntry(f"{text}\n".encode()) for path, text in texts.items()}
     clone(build_template(root / "template", tree), scratch.workspace)
     (scratch.home / "tmp").mkdir(parents=True)
@@ -182,7 +211,14 @@ def _tool_server(place: MountedScratch, environment: Path) -> McpServer:
     return McpServer(argv, base_variables(place.inside(environment), place.inside(place.scratch.home)))
 
 
-def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel, *, preflight: bool) -> Exit:
+def _run(
+    spec: AgentSpec,
+    place: MountedScratch,
+    server: ScriptedModel,
+    given: Collection[CheckedDelivery],
+    *,
+    preflight: bool,
+) -> Exit:
     """The program from its start to its end, behind a gateway as in every attempt."""
     scratch, upstream = place.scratch, Upstream(server.url, _KEY)
     environment = next(m.source for m in place.mounts if (m.source / FURNISHINGS).is_file())
@@ -207,9 +243,10 @@ def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel, *, prefl
             gateway_token=gateway.token,
             record=scratch.record,
         )
-        setup = deliver_canaries(bare, nodes=scratch.context, server=_tool_server(place, environment))
-        given = reading(setup, PROMPT, scratch.record) if preflight else setup
-        job = agent(spec.kind).job(given, read_only(place) if preflight else place.mounts)
+        tool = _tool_server(place, environment)
+        setup = deliver_canaries(bare, given, nodes=scratch.context, server=tool)
+        setup = reading(setup, PROMPT, scratch.record) if preflight else setup
+        job = agent(spec.kind).job(setup, read_only(place) if preflight else place.mounts)
         assert job is not None
         return place.sandbox.run(replace(job, gateway=gateway.socket, gateway_port=_PORT, grace_s=0.3))
 

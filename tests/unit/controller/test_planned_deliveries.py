@@ -27,7 +27,13 @@ NOP = Identity(kind="nop", version="1", digest="2" * 64)
 def measure(cache: Cache, **changed: bool) -> None:
     reached = {**declared(CODEX.reach), **{CheckedDelivery[name]: reaches for name, reaches in changed.items()}}
     matrix = DeliveryMatrix(
-        kind="codex", version="0.169.0", digest="1" * 64, root_files=("AGENTS.md",), reached=reached
+        kind="codex",
+        version="0.169.0",
+        digest="1" * 64,
+        root_files=("AGENTS.md",),
+        reached=reached,
+        also_differ={CheckedDelivery.SYSTEM: ("adds a frame",)},
+        control=(),
     )
     keep(cache, CODEX, matrix)
 
@@ -43,6 +49,7 @@ def test_what_was_measured_in_this_version_is_in_the_plan(tmp_path: Path) -> Non
     found = planned(Cache(tmp_path))
     assert found.measured == found.declared
     assert (found.root_files, [*found.doubts()]) == (("AGENTS.md",), [])
+    assert found.also_differ == {"system channel": ("adds a frame",)}
 
 
 def test_what_was_not_measured_is_said_with_the_command_that_measures_it(tmp_path: Path) -> None:

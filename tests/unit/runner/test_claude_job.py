@@ -74,6 +74,7 @@ def test_flags_paths_and_prompt(tmp_path: Path, program: Path) -> None:
         *("--dangerously-skip-permissions", "--strict-mcp-config", "--setting-sources", "project,local"),
         *("--settings", "/home/agent/trialfleet/settings.json", "--model", "claude-sonnet-4-6"),
         *("--disallowedTools", "WebSearch", "WebFetch"),
+        *("--append-system-prompt-file", "/home/agent/trialfleet/system.md"),
     )
     assert (made.stdin, made.cwd) == (b"the prompt", "/workspace")
     assert Mount(program, str(program)) in made.mounts
@@ -149,6 +150,12 @@ def test_system_text_goes_by_file(tmp_path: Path, program: Path) -> None:
     made = job(tmp_path, spec(), system="long text")
     assert made.argv[-2:] == ("--append-system-prompt-file", "/home/agent/trialfleet/system.md")
     assert (tmp_path / "home/trialfleet/system.md").read_text() == "long text"
+
+
+def test_the_flag_for_a_system_text_is_there_without_one(tmp_path: Path, program: Path) -> None:
+    """With it the program calls itself by another name."""
+    assert "--append-system-prompt-file" in job(tmp_path, spec()).argv
+    assert (tmp_path / "home/trialfleet/system.md").read_text() == "\n"
 
 
 def test_an_npm_package_is_shown_whole(tmp_path: Path, program: Path) -> None:

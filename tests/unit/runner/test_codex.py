@@ -55,6 +55,7 @@ def test_the_gateway_is_the_only_way_to_a_model(tmp_path: Path, program: Path) -
     assert provider["env_key"] in written["shell_environment_policy"]["exclude"]
     assert written["web_search"] == "disabled"
     assert not any(written["features"].values())
+    assert written["model_catalog_json"] == "/home/agent/.codex/trialfleet-models.json", "servers or none"
     assert (made.stdin, made.env["CODEX_HOME"]) == (b"Mend it.\n", "/home/agent/.codex")
 
 
