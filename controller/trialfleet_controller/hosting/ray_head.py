@@ -11,10 +11,13 @@ import logging
 import os
 import signal
 import sys
+import time
 from importlib import import_module
 from typing import Any
 
 from trialfleet_controller.hosting.private_ray import quietly
+
+NODE_WITHIN_S = 120
 
 
 def main() -> None:
@@ -29,6 +32,7 @@ def main() -> None:
 
 def _started(options: dict[str, Any]) -> dict[str, str]:
     ray = quietly()
+    _wait_longer()
     if options["_metrics_export_port"] is None:
         _leave_exporter_out()
         _leave_observers_out()
@@ -39,6 +43,24 @@ def _started(options: dict[str, Any]) -> dict[str, str]:
     except Exception as error:
         return {"error": str(error) or type(error).__name__}
     return {"address": ray.get_runtime_context().gcs_address}
+
+
+def _wait_longer() -> None:
+    """Ray gives its node 30 s to appear, by a number that nothing sets; a machine with other work takes longer."""
+    services: Any = import_module("ray._private.services")
+    get_node = services.get_node
+
+    def wait_for_node(*args: object, **options: object) -> object:
+        until = time.monotonic() + NODE_WITHIN_S
+        while True:
+            try:
+                return get_node(*args, **options)
+            except RuntimeError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+
+    services.get_node = wait_for_node
 
 
 def _leave_exporter_out() -> None:
