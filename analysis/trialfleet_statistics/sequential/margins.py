@@ -162,7 +162,8 @@ def paired_margin_power(
     known = np.ptp(differences, axis=1) > SAME if tasks > 1 else np.zeros(simulations, dtype=np.bool_)
     mean, spread = differences[known].mean(axis=1), differences[known].std(axis=1, ddof=1 if tasks > 1 else 0)
     error = spread / math.sqrt(tasks)
-    bound = float(special.stdtrit(max(tasks - 1, 1), 1 - alpha))
+    df = max(int(tasks) - 1, 1)
+    bound = float(special.stdtrit(df, 1 - alpha))
     above, below = mean + margin >= bound * error, margin - mean >= bound * error
     shown = above if question == "not_worse" else above & below
     power = float(np.sum(shown)) / simulations

@@ -39,7 +39,7 @@ def deliveries(reach: Reach) -> dict[str, str]:
 def listing(agents: Sequence[KnownAgent]) -> str:
     """Two tables of a row for each kind, in 100 columns: its version and files, then what it can be given; below,
     how to get what is not here in its pinned version."""
-    files, given = [], []
+    files, given = list[dict[str, str]](), list[dict[str, str]]()
     for one in agents:
         root, skills, *others = deliveries(one.reach).items()
         versions = {"agent": one.kind, "here": _here(one), "pinned": one.pinned or NONE}
