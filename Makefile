@@ -114,7 +114,7 @@ kind-down: ## take that cluster away, with its results: KIND_CLUSTER=…
 
 clean: ## remove the environment and the demo's results (the user's cache stays: trialfleet gc --cache --yes)
 	rm -rf $(VENV) runs/demo runs/demo-placebo runs/demo-report runs/demo-placebo-report
-	@rmdir runs 2>/dev/null || true
+	@if [ "$$(ls -A runs 2>/dev/null)" = objects ]; then rm -rf runs; fi  # else other campaigns use them
 
 $(BIN)/uv: requirements/uv.txt
 	@python=""; for candidate in $${PYTHON:-} python3 python3.13 python3.12 python3.11; do \

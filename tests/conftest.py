@@ -86,8 +86,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.nodeid.startswith(RERUN):
                 item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
             limit = item.get_closest_marker("timeout")
-            seconds = limit.args[0] if limit else float(item.config.getini("timeout"))
-            item.add_marker(pytest.mark.timeout(CI_PATIENCE * seconds), append=False)
+            seconds, *more = (limit and limit.args) or (item.config.getini("timeout"),)
+            if seconds:
+                item.add_marker(pytest.mark.timeout(CI_PATIENCE * float(seconds), *more), append=False)
 
 
 def _ran_twice(reporter: pytest.TerminalReporter) -> dict[str, str]:

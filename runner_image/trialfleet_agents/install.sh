@@ -20,13 +20,13 @@ for agent; do
   shift 4
   case $agent in *@*) version=${agent#*@} ;; esac
   if [ "$(cat "$home/.installed" 2>/dev/null)" != "$package $version${*:+ $*}" ]; then
-    if [ -e "$home" ] && [ ! -e "$home/.installed" ]; then
+    if [ -n "$(ls -A "$home" 2>/dev/null)" ] && [ ! -e "$home/.installed" ]; then
       echo "$home: not a folder that this script made; fix: move it away, or give another FOLDER" >&2
       exit 2
     fi
-    rm -rf "$home"
     mkdir -p "$home" "$folder/bin"
-    : >"$home/.installed" # begun
+    : >"$home/.installed" # begun; it stays while the rest goes
+    find "$home" -mindepth 1 -maxdepth 1 ! -name .installed -exec rm -rf {} +
     case $installer in
       npm) npm install --silent --no-audit --no-fund --prefix "$home" "$package@$version" ;;
       pip) python3 -m venv "$home" && "$home/bin/pip" install -q --disable-pip-version-check "$package==$version" "$@" ;;

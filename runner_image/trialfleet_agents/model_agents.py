@@ -50,5 +50,11 @@ def model_identity(
     chosen = options.model_dump(mode="json", exclude={"binary", "prices", *unset, *apart})
     parts = {"version": version, "model": spec.model, "revision": revision, "options": chosen}
     return Identity(
-        kind=spec.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=reach
+        kind=spec.kind,
+        version=version,
+        model=spec.model,
+        digest=digest(parts),
+        revision=revision,
+        needs_model=True,
+        reach=reach,
     )

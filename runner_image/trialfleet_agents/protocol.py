@@ -21,6 +21,7 @@ class Identity(Frozen):
     version: str
     model: str | None = None
     digest: Sha256
+    revision: int = 0  # of its adapter
     needs_model: bool = False
     banner: str | None = None  # said on top of every report of this agent
     warnings: tuple[str, ...] = ()  # what will most likely not work: said when a campaign is planned

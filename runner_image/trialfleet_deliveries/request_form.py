@@ -18,6 +18,7 @@ _VARYING = re.compile(
     | (?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7,64}}  # another commit, or a digest
     | \d{{4}}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
     | (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?\ )?(?:{_MONTHS})[a-z]*\ \d\d?,?\ \d{{4}}
+      (?:\ \d\d:\d\d(?::\d\d)?(?:\ GMT[+-]\d{{4}})?)?
     | \d\d?/\d\d?/\d{{4}}
     )(?![0-9A-Za-z])""",
     re.VERBOSE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -17,6 +18,9 @@ class CostLimits:
 
         >>> CostLimits(trial=2).describe(140)
         'At most $280 ($2 each); attempts that are lost and tried again cost extra.'
+        >>> CostLimits(trial=2, campaign=500).describe(140)  # doctest: +NORMALIZE_WHITESPACE
+        'At most $280 ($2 each); attempts that are lost and tried again cost extra, and no trial starts that might
+        take all of it above $500.'
         >>> CostLimits(trial=2.5, campaign=100).describe(140)
         'At most $350 ($2.50 each), but no trial starts that might take the campaign above $100.'
         """
@@ -29,8 +33,17 @@ class CostLimits:
         cap = _dollars(self.campaign)
         if self.campaign < total:
             return f"{said}, but no trial starts that might take the campaign above {cap}."
-        return f"{said}; attempts that are lost and tried again cost extra, never more than {cap} in all."
+        extra = "attempts that are lost and tried again cost extra"
+        return f"{said}; {extra}, and no trial starts that might take all of it above {cap}."
 
 
 def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}".removesuffix(".00")
+    """Never rounded to less than may be spent.
+
+    >>> [_dollars(amount) for amount in (280.0, 2.5, 0.0333, 1234.5678)]
+    ['$280', '$2.50', '$0.0333', '$1,234.57']
+    """
+    cents = math.ceil(round(amount * 100, 6))
+    return (
+        f"${amount:,.4g}" if amount < 1 and cents != amount * 100 else f"${cents / 100:,.2f}".removesuffix(".00")
+    )

@@ -66,20 +66,15 @@ class PrivateRay:
     def __init__(self, *, cpus: int, memory_bytes: int | None = None, metrics_port: int | None = None) -> None:
         if metrics_port is not None:
             _check_exporter(metrics_port)
-        self._options = {"num_cpus": cpus, "_memory": memory_bytes, "_metrics_export_port": metrics_port}
-        self._env = {**os.environ}  # for a second start too
-        self._head = _Head(self._options, self._env)
+        options = {"num_cpus": cpus, "_memory": memory_bytes, "_metrics_export_port": metrics_port}
+        self._head = _Head(options, os.environ)
         self._ray: Any = None
 
     @property
     def ray(self) -> Any:
         """The module `ray`, connected. Raises `OperatorError` when it does not start."""
         if self._ray is None:
-            try:
-                self._ray = self._head.joined()
-            except OperatorError:  # on a busy machine it takes longer than Ray's own patience, which nothing sets
-                self._head = _Head(self._options, self._env)
-                self._ray = self._head.joined()
+            self._ray = self._head.joined()
         return self._ray
 
     def close(self) -> None:

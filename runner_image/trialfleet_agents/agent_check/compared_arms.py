@@ -37,14 +37,20 @@ def compare_arms(reach: Reach, first_request: FirstRequest) -> ComparedArms:
     """`first_request`: runs the agent with these deliveries. Two runs without any are the control."""
     bare = first_request(())
     control = _compare_control(bare, first_request(()))
+    varying = {_place(one) for one in control}
 
     def compare(*given: CheckedDelivery) -> tuple[str, ...]:
-        return tuple(one for one in list_differences(bare, first_request(given)) if one not in control)
+        return tuple(one for one in list_differences(bare, first_request(given)) if _place(one) not in varying)
 
     arms = [one for one in _ARMS if declared(reach)[one]]
     together = [one for one in arms if one in _TOGETHER]
     quiet = [] if compare(*together) else together
     return ComparedArms({one: () if one in quiet else compare(one) for one in arms}, control)
+
+
+def _place(difference: str) -> str:
+    """Where it is. What two runs say differently there in the same arm, a third says differently again."""
+    return difference.partition(": ")[0]
 
 
 def _compare_control(bare: ModelRequest, again: ModelRequest) -> tuple[str, ...]:

@@ -70,13 +70,14 @@ def declared(reach: Reach) -> dict[CheckedDelivery, bool]:
 
 
 class DeliveryMatrix(Frozen):
-    """What a check of one version has measured. `digest`: of the agent that ran. `root_files`: every name of a
-    root file that reached the model. `also_differ`: of each delivery, what the first request of a run that has it
-    alone differs in from that of a run without any, apart from the delivered text. `control`: what those of two
-    runs without any differ in, and so do all others."""
+    """What a check of one version has measured. `model`, `digest`: of the agent that ran. `root_files`: every name
+    of a root file that reached the model. `also_differ`: of each delivery, what the first request of a run that
+    has it alone differs in from that of a run without any, apart from the delivered text. `control`: what those of
+    two runs without any differ in, and so do all others."""
 
     kind: str
     version: str
+    model: str | None
     digest: Sha256
     root_files: tuple[str, ...]
     reached: dict[CheckedDelivery, bool] = Field(min_length=len(CheckedDelivery), max_length=len(CheckedDelivery))
@@ -221,6 +222,7 @@ def measured(
     return DeliveryMatrix(
         kind=identity.kind,
         version=identity.version,
+        model=identity.model,
         digest=identity.digest,
         root_files=seen.root_files(),
         reached={
@@ -234,6 +236,7 @@ def measured(
 
 def key(identity: Identity) -> str:
     """Under which a measurement is kept: model and options change nothing of what reaches the model; another
-    version, or an adapter that declares something else, makes it void."""
+    version, or an adapter that changed or declares something else, makes it void."""
     reach = identity.reach.model_dump(mode="json")
-    return digest({"kind": identity.kind, "version": identity.version, "reach": reach})
+    made_of = {"kind": identity.kind, "version": identity.version, "revision": identity.revision, "reach": reach}
+    return digest(made_of)

@@ -38,11 +38,14 @@ def plan_deliveries(identities: Iterable[Identity], cache: Cache) -> dict[str, P
 
 def _deliveries(identity: Identity, cache: Cache) -> PlannedDeliveries:
     matrix = kept(cache, identity)
+    same_model = matrix is not None and matrix.model == identity.model  # an agent may say other things to another
     return PlannedDeliveries(
         kind=identity.kind,
         version=identity.version,
         declared={str(name): reaches for name, reaches in declared(identity.reach).items()},
         measured=None if matrix is None else {str(name): reaches for name, reaches in matrix.reached.items()},
         root_files=() if matrix is None else matrix.root_files,
-        also_differ={} if matrix is None else {str(name): found for name, found in matrix.also_differ.items()},
+        also_differ={str(name): found for name, found in matrix.also_differ.items()}
+        if matrix and same_model
+        else {},
     )

@@ -8,6 +8,8 @@ from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.plan import Plan
 
+_OF_FILES = (CheckedDelivery.ROOT_FILE, CheckedDelivery.NESTED)
+
 
 def list_also_differing(plan: Plan, treatment: str, control: str) -> Iterator[str]:
     """One for each delivery that only one of the two has and that brings something along. Nothing of two agents,
@@ -20,7 +22,8 @@ def list_also_differing(plan: Plan, treatment: str, control: str) -> Iterator[st
     for name in CheckedDelivery:
         found = known.also_differ.get(name)
         if found and name in one ^ other:
-            yield f"what {known.agent} brings along with the {name.value}: {'; '.join(found)}"
+            where = ", where the context has one" if name in _OF_FILES else ""
+            yield f"what {known.agent} brings along with the {name.value}{where}: {'; '.join(found)}"
 
 
 def find_deliveries(condition: Condition) -> frozenset[CheckedDelivery]:

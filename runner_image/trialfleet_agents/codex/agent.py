@@ -13,12 +13,14 @@ from trialfleet_agents.codex import CODEX
 from trialfleet_agents.hook_scripts import HookScripts
 from trialfleet_agents.mcp import STARTS_S, described
 from trialfleet_agents.model_agents import ModelAgentOptions, model_identity, require_model
+from trialfleet_agents.pinned import pinned
 from trialfleet_agents.program import checked_version, find_program, output_of, version_of
 from trialfleet_agents.protocol import Identity, Setup
 from trialfleet_agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_agents.settings_file import with_settings
 from trialfleet_agents.toml import toml
 from trialfleet_deliveries.reach import Reach
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage, count
@@ -155,12 +157,16 @@ def _provider(setup: Setup, options: CodexOptions) -> dict[str, Any]:
 
 def direct_tools(models: str) -> str:
     """Codex's list of the models that it knows, none of which searches for tools: every tool of an MCP server is
-    in the first request, as with other agents.
+    in the first request, as with other agents. Raises `OperatorError` where it lists none: Codex would end.
 
     >>> direct_tools('{"models": [{"slug": "m", "supports_search_tool": true}]}')
     '{"models": [{"slug": "m", "supports_search_tool": false}]}'
     """
-    known = objects(json_object(models.encode()).get("models"))
+    known = [*objects(json_object(models.encode()).get("models"))]
+    if not known:
+        raise OperatorError(
+            "`codex debug models --bundled` lists no model", hint=f"install {pinned()['codex'].install()}"
+        )
     return json.dumps({"models": [{**model, "supports_search_tool": False} for model in known]})
 
 

@@ -66,8 +66,8 @@ def test_texts_that_changed_since_the_plan_are_named() -> None:
 @pytest.mark.parametrize(
     ("ray", "local", "trials", "through"),
     [
-        (None, True, 19, False),
-        (None, True, 20, True),
+        (None, True, 199, False),
+        (None, True, 200, True),
         (None, False, 2, True),
         (True, True, 2, True),
         (False, True, 500, False),

@@ -23,8 +23,8 @@ WHAT = "60 trials: 4 tasks under 3 conditions, 5 reps each."
         (
             2.5,
             1_000,
-            f"{WHAT} At most $150 ($2.50 each); attempts that are lost and tried again cost extra, never more "
-            "than $1,000 in all.",
+            f"{WHAT} At most $150 ($2.50 each); attempts that are lost and tried again cost extra, and no "
+            "trial starts that might take all of it above $1,000.",
         ),
         (
             2.5,

@@ -29,6 +29,7 @@ def measure(cache: Cache, **changed: bool) -> None:
     matrix = DeliveryMatrix(
         kind="codex",
         version="0.169.0",
+        model=None,
         digest="1" * 64,
         root_files=("AGENTS.md",),
         reached=reached,

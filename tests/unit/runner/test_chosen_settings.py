@@ -109,7 +109,8 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     name: str = request.param
     program = tmp_path / "venv/bin/program"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho '{SAYS.get(name, '')}'\n")
+    models = """if [ "$1" = debug ]; then echo '{"models": [{"slug": "m"}]}'; exit; fi\n"""
+    program.write_text(f"#!/bin/sh\n{models}echo '{SAYS.get(name, '')}'\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv(pinned()[name].variable, str(program))
     defaults = tmp_path / "venv/lib/python3.11/site-packages/minisweagent/config/mini.yaml"

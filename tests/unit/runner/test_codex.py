@@ -20,14 +20,26 @@ from trialfleet_sandbox.protocol import Exit, Job
 ITSELF = Exit(0, "itself", 1.0, None)
 
 
+SAYS = """#!/bin/sh
+if [ "$1" = debug ]; then echo '{{"models": [{{"slug": "gpt-5.5"}}]}}'; else echo "{}"; fi
+"""
+
+
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "bin/codex"
     path.parent.mkdir()
-    path.write_text('#!/bin/sh\necho "codex-cli 0.169.0"\n')
+    path.write_text(SAYS.format("codex-cli 0.169.0"))
     path.chmod(0o755)
     monkeypatch.setenv("TRIALFLEET_CODEX", str(path))
     return path
+
+
+def test_a_codex_that_lists_no_model_is_refused_with_the_pinned_version(tmp_path: Path, program: Path) -> None:
+    program.write_text('#!/bin/sh\necho "codex-cli 0.169.0"\n', encoding="utf-8")
+    with pytest.raises(OperatorError, match="lists no model") as raised:
+        job(tmp_path, spec())
+    assert "npm install -g @openai/codex@" in (raised.value.hint or "")
 
 
 def spec(**fields: Any) -> AgentSpec:
@@ -81,7 +93,7 @@ def test_the_program_of_the_npm_package_is_the_one_that_needs_no_node(
     places = ("codex/bin/codex.js", "codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
     for place in places:
         (packages / place).parent.mkdir(parents=True)
-        (packages / place).write_text('#!/bin/sh\necho "codex-cli 1.0.0"\n')
+        (packages / place).write_text(SAYS.format("codex-cli 1.0.0"))
         (packages / place).chmod(0o755)
     (packages / places[1]).parents[1].joinpath("codex-package.json").write_text("{}")
     monkeypatch.setenv("TRIALFLEET_CODEX", str(packages / places[0]))

@@ -195,9 +195,9 @@ def test_the_check_says_what_comes_along() -> None:
 @pytest.mark.parametrize(
     ("treatment", "said"),
     [
-        (Condition(files="tree"), ["root file: system: “x”; adds tools[y]"]),
+        (Condition(files="tree"), ["root file, where the context has one: system: “x”; adds tools[y]"]),
         (PRESETS["preamble_only"], []),
-        (PRESETS["intent_layer_preamble"], ["root file: system: “x”; adds tools[y]"]),
+        (PRESETS["intent_layer_preamble"], ["root file, where the context has one: system: “x”; adds tools[y]"]),
     ],
 )
 def test_a_plan_says_what_only_one_condition_brings_along(treatment: Condition, said: list[str]) -> None:
