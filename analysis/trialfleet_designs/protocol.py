@@ -31,6 +31,15 @@ D = TypeVar("D", bound=Declaration)
 F = TypeVar("F")
 
 
+WITHDRAWN = "it was decided on data since withdrawn"
+FRAGILE = "lost runs could change it"
+
+
+def name_doubts(*, robust: bool, withdrawn: bool) -> tuple[str, ...]:
+    """As `Design.list_doubts` has them."""
+    return (*((WITHDRAWN,) if withdrawn else ()), *(() if robust else (FRAGILE,)))
+
+
 @dataclass(frozen=True)
 class SeenAtLook:
     """`reps`: of the plan; `earlier`: looks that were taken; `stage`: counts of the blocks since the last of them;
@@ -187,6 +196,10 @@ class Design(Generic[D, F]):
     def name_outcome(self, found: F) -> str | None:
         """Its outcome in a word or two, where that is none of a contrast's."""
         return None
+
+    def list_doubts(self, found: F) -> tuple[str, ...]:
+        """Why its own answer is not one to rely on, as clauses."""
+        return ()
 
     def goes_on(self, found: F) -> bool:
         """Whether a later look may still decide."""

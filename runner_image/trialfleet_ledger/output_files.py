@@ -105,6 +105,8 @@ def _read_record(folder: Path) -> dict[str, OutputFile]:
         record = json.loads((folder / RECORD).read_bytes())
         return {
             str(name): OutputFile(tuple(map(str, one["sha256"])), str(one["what"]))
+            if record["version"] == 2
+            else OutputFile(tuple(map(str, one)), "")  # version 1 did not say what had made it
             for name, one in record["files"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

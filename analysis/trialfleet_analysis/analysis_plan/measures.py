@@ -235,11 +235,12 @@ def _edges(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CostPerPass:
-    """Money per pass, per condition: sum of costs / passes; None without a pass. `with_losses` adds what lost
-    runs of the agent cost: None where `unknown` of them left no cost. They cost no more than the plan's cap each:
-    `with_losses_at_most`, None without a cap."""
+    """Money per pass, per condition: sum of costs of its valid `trials` / passes; None without a pass.
+    `with_losses` adds what lost runs of the agent cost: None where `unknown` of them left no cost. They cost no
+    more than the plan's cap each: `with_losses_at_most`, None without a cap."""
 
     condition: str
+    trials: int
     passes: int
     cost: float | None
     lost_cost: float | None
@@ -289,6 +290,7 @@ def _cost(name: str, place: int, columns: Columns, lost: int, cap: float | None)
     most = 0.0 if not lost else lost * cap if cap is not None else None
     return CostPerPass(
         condition=name,
+        trials=cost.size,
         passes=passes,
         cost=total,
         lost_cost=None if lost else 0.0,

@@ -65,6 +65,15 @@ def _answer(found: EffectCombination) -> Iterator[str]:
         first, second = second, first
     yield f"{_decide(found)}: {first}."
     yield f"Secondary: {second}."
+    of = found.pooled if found.estimand == "these_tasks" else found.mean
+    if found.kind.question is not None and found.kind.margin is not None and of.high is not None:
+        if of.high < -found.kind.margin:
+            yield f"By its interval, the pass rate of {found.treatment} is lower by more than the margin."
+        elif of.high < 0:
+            yield f"By its interval, the pass rate of {found.treatment} is below that of {found.control}."
+
+
+FEW = "in so few trials no result is significant"
 
 
 def _decide(found: EffectCombination) -> str:
@@ -99,7 +108,7 @@ def _word_pooled(found: EffectCombination) -> str:
 
 def _size(kind: EffectKind, of: Interval) -> str:
     limits = effect_limits(kind, of)
-    interval = f"{level(of.level)} interval {limits}" if limits else f"no interval: {of.reason}"
+    interval = f"{level(of.level)} interval {limits}" if limits else f"no interval: {of.reason or FEW}"
     if kind.scale is None:
         return f"a difference of {points(of.estimate or 0.0)} ({interval})"
     return f"{word_effect(kind, of.estimate)} {OF_SCALE[kind.scale]} ({interval})"

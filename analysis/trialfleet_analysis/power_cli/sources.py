@@ -9,6 +9,7 @@ from time import time
 
 import numpy as np
 import pyarrow as pa
+from pydantic import ValidationError
 
 from trialfleet_analysis.ledger import Frame, read_frame
 from trialfleet_analysis.power_cli.plans import Assumption, Assumptions, DeclaredDesign
@@ -49,11 +50,18 @@ class Subject:
 
     def take_alpha(self, alpha: float | None) -> Subject:
         """With another alpha of what is declared, so that every figure of an answer is at the same one; None: as
-        it is. Raises `ValueError` for one that the declaration cannot have."""
+        it is. Raises `OperatorError` for one that the declaration cannot have."""
         declared = self.primary or self.in_place
         if alpha is None or declared is None:
             return self if alpha is None else replace(self, alpha=alpha)
-        changed = type(declared).model_validate({**declared.model_dump(), "alpha": alpha})
+        try:
+            changed = type(declared).model_validate({**declared.model_dump(), "alpha": alpha})
+        except ValidationError as error:
+            raise OperatorError(
+                f"{alpha:g} is no level for what is declared: {error.errors()[0]['msg']}",
+                where="--alpha",
+                hint="give a smaller one, usually 0.05",
+            ) from None
         tested = changed.tested.test_alpha
         if isinstance(changed, Primary):
             return replace(self, alpha=tested, primary=changed)

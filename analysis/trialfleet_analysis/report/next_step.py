@@ -13,6 +13,7 @@ from trialfleet_analysis.report.declared_result import DeclaredResult, could_tel
 from trialfleet_analysis.report.verdict_label import may_still_change
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import quantity, unsigned_points
+from trialfleet_designs.protocol import name_doubts
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power.allocation import least_effect
@@ -26,6 +27,8 @@ def suggest_next_step(report: Report) -> str | None:
     """None where nothing was declared, and where the data allow no answer for a reason that the answer names.
     Differences rest on blinded rates, never on the effect that was observed; money on what the trials cost."""
     outcome, result = report.decision, declared_result(report)
+    if report.dry_run:
+        return "Run the campaign itself: a dry run answers nothing about its agent or its contexts."
     if outcome is None:
         return None
     if halted := find_halted_sides(report):
@@ -55,7 +58,7 @@ def _while_open(report: Report) -> str | None:
         return None
     return (
         f"Add reps, which this design allows for: `trialfleet resume --reps {doubled}` doubles them; "
-        f"{_price(report, 1)}."
+        f"{_price(report, progress.blocks, every=True)}."
     )
 
 
@@ -78,15 +81,15 @@ def _list_doubts(report: Report, result: DeclaredResult | None) -> Iterator[str]
     if any("Careful: " in sentence for sentence in report.answer):
         yield "the answer carries a warning"
     valid = result.companion.p_value if result and result.companion else None
-    extended = report.progress.extended_after_look and not report.design.allows_for_looks
+    ended = report.design.has_ended(report.analysis.found)
+    extended = report.progress.extended_after_look and not (ended or report.design.allows_for_looks)
     if extended and (result is None or valid is None or valid > result.declared.alpha):
         yield "its p-value does not allow for the reps that were added"
     if result is None:
-        return
-    if result.withdrawn:
-        yield "it was decided on data since withdrawn"
-    if result.robustness is not None and not result.robustness.robust:
-        yield "lost runs could change it"
+        yield from report.design.list_doubts(report.analysis.found)
+    else:
+        fragile = result.robustness is not None and not result.robustness.robust
+        yield from name_doubts(robust=not fragile, withdrawn=bool(result.withdrawn))
 
 
 def _where_undecided(report: Report, result: DeclaredResult | None, outcome: Outcome) -> str:
@@ -96,7 +99,11 @@ def _where_undecided(report: Report, result: DeclaredResult | None, outcome: Out
             f"More reps of the same tasks may change nothing: {few}. Plan a new campaign with tasks that pass "
             f"sometimes: {PLAN}."
         )
-    larger = None if result is None else _suggest_larger(report, result)
+    if result is None:
+        return f"Only a new, larger campaign can show more: {PLAN}."
+    if result.declared.estimand == "other_repositories":
+        return f"Only tasks of more repositories can tell more about others, in a new campaign: {PLAN}."
+    larger = _suggest_larger(report, result)
     return larger or f"Only a new, larger campaign can find a smaller difference: {PLAN}."
 
 
@@ -117,10 +124,12 @@ def _suggest_larger(report: Report, result: DeclaredResult) -> str | None:
     )
     added = "Reps that are added to this campaign instead make its p-value invalid."
     if result.estimand == "these_tasks":
-        return f"{larger}; {_price(report, 2)}. {added}"
+        return f"{larger}; {_price(report, 2 * report.progress.complete_blocks)}. {added}"
     tasks_too = f"one with twice the tasks ({2 * run.tasks:,}), {unsigned_points(more_tasks)}"
     best = _compare_with_tasks(report, run, now=now, more_reps=more_reps, more_tasks=more_tasks)
-    return f"{larger}; {tasks_too}. {best}For either, {_price(report, 2)}. {added}"
+    return (
+        f"{larger}; {tasks_too}. {best}For either, {_price(report, 2 * report.progress.complete_blocks)}. {added}"
+    )
 
 
 def _least_noticed(design: More | None, estimand: Estimand) -> float | None:
@@ -141,13 +150,15 @@ def _compare_with_tasks(report: Report, run: More, *, now: float, more_reps: flo
     return "More tasks help more than more reps. " if more_tasks < more_reps else ""
 
 
-def _price(report: Report, times: int) -> str:
-    """What the compared conditions' trials cost, so many times, as a clause."""
-    found = [one for one in report.analysis.costs if one.condition in report.analysis.sides]
-    known = [one.cost for one in found if one.cost is not None]
-    if not known or len(known) < len(found):
+def _price(report: Report, blocks: int, *, every: bool = False) -> str:
+    """What so many blocks of the campaign's tasks cost, at the mean cost of a trial here, as a clause. `every`: of
+    all conditions, not of the compared ones alone."""
+    found = [one for one in report.analysis.costs if every or one.condition in report.analysis.sides]
+    means = [one.cost / one.trials for one in found if one.cost is not None and one.trials]
+    if not means or len(means) < len(found):
         reason = next((f": {one.reason}" for one in found if one.cost is None), "")
         return f"what it would cost is not known{reason}"
     lost = ", lost runs not counted" if any(one.unknown for one in found) else ""
-    total = quantity(times * sum(known), "usd")
-    return f"at what a trial cost here, the compared conditions take about {total}{lost}"
+    total = quantity(blocks * len(report.tasks) * sum(means), "usd")
+    whose = "all conditions" if every else "the compared conditions"
+    return f"at what a trial cost here, {whose} take about {total}{lost}"

@@ -105,7 +105,7 @@ def _interim(report: Report) -> Iterator[str]:
         counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
-    if progress.extended_after_look:
+    if progress.extended_after_look and not design.has_ended(found):
         only = design.except_when_extended()
         yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
 

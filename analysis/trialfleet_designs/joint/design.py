@@ -11,7 +11,7 @@ from trialfleet_designs.joint.answer import joint_answer, joint_outcome
 from trialfleet_designs.joint.finding import JointFinding, joint_finding, look_at_both
 from trialfleet_designs.joint.planning import JointPlan, plan_joint
 from trialfleet_designs.metric.section import draw_size, metric_section, tabulate_metric
-from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
+from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook, name_doubts
 from trialfleet_designs.question.section import draw_difference, question_section
 from trialfleet_ledger.designs.looks import DecisionResult
 from trialfleet_ledger.designs.question import QuestionPrimary
@@ -45,6 +45,10 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
 
     def has_ended(self, found: JointFinding) -> bool:
         return found.ended is not None
+
+    def list_doubts(self, found: JointFinding) -> tuple[str, ...]:
+        parts = found.within, found.metric
+        return name_doubts(robust=all(one.robust for one in parts), withdrawn=any(one.withdrawn for one in parts))
 
     def goes_on(self, found: JointFinding) -> bool:
         return bool(found.within.planned) and found.ended is None

@@ -13,7 +13,7 @@ from trialfleet_designs.metric.finding import MetricFinding, collect_values, met
 from trialfleet_designs.metric.looks import look_at_metric
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
 from trialfleet_designs.metric.section import draw_size, metric_section, tabulate_metric
-from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
+from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook, name_doubts
 from trialfleet_ledger.designs.looks import DecisionResult
 from trialfleet_ledger.designs.metric import MetricPrimary
 from trialfleet_ledger.errors import OperatorError
@@ -47,6 +47,9 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
 
     def has_ended(self, found: MetricFinding) -> bool:
         return found.ended is not None
+
+    def list_doubts(self, found: MetricFinding) -> tuple[str, ...]:
+        return name_doubts(robust=found.robust, withdrawn=found.withdrawn)
 
     def goes_on(self, found: MetricFinding) -> bool:
         return bool(found.planned) and found.ended is None

@@ -23,8 +23,10 @@ from trialfleet_statistics.sequential import MeanStage, PermutedMeans, permute_m
 
 MetricLossName = Literal["as_measured", "complete_case", "treatment_low", "treatment_high"]
 NO_TASK = "no task has a value of the metric on both sides"
+NO_PAIRS = "no task has two blocks with a value of the metric on both sides"
 NO_LOOK = "no declared look has been taken yet"
 LEAST_FOR_SPREAD = 2  # values in each arm of a task, of which a difference has an error
+HALVINGS = 14  # of the range of a sequential p, which is then known to the fourth place
 MOST = 1e6  # times: an interval's end beyond it is unbounded
 
 
@@ -116,17 +118,18 @@ class MetricFinding:
 def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding:
     scheme, sides = observed.scheme, (declared.treatment, declared.control)
     columns = _select_sides(observed, sides)
-    test = _MetricTest(declared, scheme, columns)
+    looks, ended = len(scheme.decisions), _how_ended(scheme.decisions, declared, scheme.planned_reps)
+    stagewise = declared.stop is None or (ended in ("benefit", "harm", "end") and not observed.withdrawn)
+    test = _MetricTest(declared, scheme, columns, stagewise)
     values = test.choose(measure_columns(columns, declared.metric))
     compared, found = test.compare(values), None
-    looks = len(scheme.decisions)
     if compared.tasks and (looks or declared.stop is None):
         paths = effort.AT_A_FIXED_END if declared.stop is None else effort.AT_LOOKS
         found = test.permute(values, compared, paths)
-    ended = _how_ended(scheme.decisions, declared, scheme.planned_reps)
     within = compared.mask_among(scheme.tasks)[columns.task]
     a, b = (_side(name, scheme, columns.select_trials(within), values[within]) for name in sides)
-    reason = None if found is not None else NO_LOOK if declared.stop is not None and not looks else NO_TASK
+    none = NO_TASK if declared.scale == "ratio" else NO_PAIRS
+    reason = None if found is not None else NO_LOOK if declared.stop is not None and not looks else none
     last = None if found is None else found.look(max(1, looks))
     return MetricFinding(
         metric=declared.metric,
@@ -136,10 +139,10 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
         compared=compared,
         treatment=a,
         control=b,
-        size=_size(found, max(1, looks), declared, int(within.sum()), ended, reason),
+        size=_size(found, max(1, looks), declared, int(within.sum()), reason, repeated=not stagewise),
         uncached=None if found is None else _uncached(test, compared, values, max(1, looks)),
         bill=None if a.mean is None or not b.mean else a.mean / b.mean,
-        p_value=None if last is None or last.difference is None else last.p_value,
+        p_value=None if found is None or last is None or last.difference is None else test.p_value(found),
         direction=0 if last is None or last.difference is None else int(np.sign(last.difference)),
         reason=reason,
         scenarios=tuple(_scenarios(test, measure_columns(columns, declared.metric), columns, found)),
@@ -157,7 +160,7 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
 def collect_values(declared: MetricPrimary, observed: Observed, compared: ComparedTasks) -> MeanStage:
     """The values that the test of a fixed end averages, of the tasks that are compared, counted from 0."""
     columns = _select_sides(observed, (declared.treatment, declared.control))
-    test = _MetricTest(declared, observed.scheme, columns)
+    test = _MetricTest(declared, observed.scheme, columns, stagewise=True)
     scaled = scale_values(declared.scale, test.choose(measure_columns(columns, declared.metric)))
     kept = compared.mask_among(observed.scheme.tasks)
     used = test.stage(np.isfinite(scaled) & kept[columns.task], scaled)
@@ -185,11 +188,13 @@ def _select_sides(observed: Observed, sides: tuple[str, str]) -> Columns:
 
 @dataclass(frozen=True)
 class _MetricTest:
-    """The declared test, on any values of the same trials."""
+    """The declared test, on any values of the same trials. `stagewise`: the p of the last look is that of the
+    answer: the campaign ended there, by a crossing or as planned, or it has no looks."""
 
     declared: MetricPrimary
     scheme: Scheme
     columns: Columns
+    stagewise: bool
 
     @property
     def places(self) -> list[int]:
@@ -230,6 +235,25 @@ class _MetricTest:
             stages, self.scheme.tasks, levels, seed=self.scheme.seed, paths=paths, studentised=studentised
         )
 
+    def p_value(self, found: PermutedMeans) -> float:
+        """Of the last look; where no crossing or end has decided, the least alpha at which a look so far would
+        have stopped the campaign, from above."""
+        number = int(found.observed.size)
+        if self.stagewise:
+            return found.look(number).p_value
+        design = design_of_metric(self.declared, self.scheme.planned_reps or self.scheme.reps)
+
+        def stops(alpha: float) -> bool:
+            spent = replace(found, levels=design.levels(alpha)[:number])
+            return any(spent.look(look).crossed for look in range(1, number + 1))
+
+        alpha = self.declared.alpha
+        below, above = (0.0, alpha) if stops(alpha) else (alpha, 1.0)
+        for _ in range(HALVINGS):
+            middle = (below + above) / 2
+            below, above = (below, middle) if stops(middle) else (middle, above)
+        return above
+
     def stage(self, here: Bools, scaled: Floats) -> MeanStage:
         """The trials of `here`."""
         of_treatment = (self.columns.condition[here] == self.places[0]).astype(np.int64)
@@ -245,8 +269,7 @@ def _uncached(test: _MetricTest, compared: ComparedTasks, costs: Floats, number:
     if np.allclose(values[used], costs[used], rtol=TIES, atol=0):
         return None
     found = test.permute(floats(values), compared, effort.UNDER_LOSS)
-    looks: Verdict | None = None if test.declared.stop is None else "continue"
-    return _size(found, number, test.declared, int(used.sum()), looks, None)
+    return _size(found, number, test.declared, int(used.sum()), None, repeated=test.declared.stop is not None)
 
 
 def _size(
@@ -254,15 +277,15 @@ def _size(
     number: int,
     declared: MetricPrimary,
     trials: int,
-    ended: Verdict | None,
     reason: str | None,
+    *,
+    repeated: bool,
 ) -> Interval:
-    """With limits by the test's own order; where no crossing or end has decided, repeated ones."""
+    """With limits by the test's own order. `repeated`: those that hold whatever ended the campaign."""
     level, ratio = 1 - declared.alpha, declared.scale == "ratio"
     method = "permutation" if ratio else "studentised permutation, asymptotic"
     if found is None or math.isnan(float(found.observed[number - 1])):
         return Interval(None, None, None, level, trials, method, "these_tasks", reason or NO_TASK)
-    repeated = declared.stop is not None and ended not in ("benefit", "harm", "end")
     low, high = found.limits(number, level, repeated=repeated)
     estimate = float(found.observed[number - 1])
     method = f"{method}, repeated" if repeated else method
@@ -353,8 +376,9 @@ def _again(test: _MetricTest, values: Floats) -> PermutedMeans | None:
 
 def _scenario(name: MetricLossName, test: _MetricTest, found: PermutedMeans | None) -> MetricUnderLoss:
     last = None if found is None else found.look(int(found.observed.size))
-    if last is None or last.difference is None:
+    if found is None or last is None or last.difference is None:
         return MetricUnderLoss(name, None, None, 0)
-    decided = int(np.sign(last.difference)) if rejects(last.p_value, test.declared.alpha) else 0
+    p_value = test.p_value(found)
+    decided = int(np.sign(last.difference)) if rejects(p_value, test.declared.alpha) else 0
     size = math.exp(last.difference) if test.declared.scale == "ratio" else last.difference
-    return MetricUnderLoss(name, size, last.p_value, decided)
+    return MetricUnderLoss(name, size, p_value, decided)

@@ -8,7 +8,7 @@ from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
-from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook
+from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook, name_doubts
 from trialfleet_designs.question.answer import question_answer, question_outcome
 from trialfleet_designs.question.finding import QuestionFinding, question_finding
 from trialfleet_designs.question.looks import look_at_margin
@@ -47,6 +47,9 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
 
     def has_ended(self, found: QuestionFinding) -> bool:
         return found.ended is not None
+
+    def list_doubts(self, found: QuestionFinding) -> tuple[str, ...]:
+        return name_doubts(robust=found.robust, withdrawn=found.withdrawn)
 
     def goes_on(self, found: QuestionFinding) -> bool:
         return bool(found.planned) and found.ended is None

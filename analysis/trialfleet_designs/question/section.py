@@ -71,6 +71,8 @@ def question_section(found: QuestionFinding) -> ReportSection:
     tests = (
         "Miettinen and Nurminen's score at the margin"
         if found.estimand == "these_tasks"
+        else "a t-test on the tasks' differences, with their variance within repositories, at the margin"
+        if found.repositories
         else "a paired t-test on the tasks' differences, at the margin"
     )
     looks = (

@@ -7,7 +7,7 @@ from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.power.trend import TrendPlan, trend_rows
-from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported
+from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, name_doubts
 from trialfleet_designs.trend.answer import trend_answer, trend_outcome
 from trialfleet_designs.trend.finding import TrendFinding, trend_finding
 from trialfleet_designs.trend.section import tabulate_doses, trend_section
@@ -43,6 +43,9 @@ class TrendDesign(Design[TrendPrimary, TrendFinding]):
 
     def choose_tasks(self, found: TrendFinding) -> ComparedTasks:
         return found.compared
+
+    def list_doubts(self, found: TrendFinding) -> tuple[str, ...]:
+        return name_doubts(robust=found.robust, withdrawn=False)
 
     def answer(self, found: TrendFinding, reported: Reported) -> tuple[str, ...]:
         return trend_answer(found, EXTENDED if reported.extended else None)

@@ -133,6 +133,11 @@ class MetricPrimary(Declaration):
                 "primary: treatment and control are the same condition",
                 hint="name two conditions, or remove `primary`",
             )
+        if self.scale == "difference" and reps < 2:
+            raise FieldError(
+                "primary: scale: difference needs two reps or more: with one, no task's values have a spread",
+                hint="plan more reps, or scale: ratio",
+            )
         if self.stop is not None:
             self.stop.check_last_look(reps)
 

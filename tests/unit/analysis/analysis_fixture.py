@@ -130,7 +130,7 @@ def made_analysis(
             _test(draw), 0.0004, tuple(conditions), (2,) * len(conditions), (50,) * len(conditions)
         ),
         measures=tuple(_measure(draw, one, key) for one in contrasts for key in ("turns", "agent_s", "cost_usd")),
-        costs=tuple(CostPerPass(name, 21, 26.79, None, 4, 26.79 / 21, None, None) for name in conditions),
+        costs=tuple(CostPerPass(name, 40, 21, 26.79, None, 4, 26.79 / 21, None, None) for name in conditions),
         cost_ratios=tuple(_ratio(one) for one in contrasts),
         incidence=tuple(_incidence(draw, name) for name in conditions),
         time_to_pass=tuple(

@@ -45,10 +45,11 @@ def reported(
     unknown: int = 0,
     spread: float = 0.2,
     cached: float | None = None,
+    looks: int | None = None,
 ) -> Report:
     """The treatment costs `ratio` times the control. `lost`: first runs of the treatment in each task; `unknown`:
     runs of the control that left no cost; `cached`: what the control's cost is at uncached prices, times; the
-    treatment's is the same."""
+    treatment's is the same; `looks`: after so many nothing more has run."""
     plan = ledgers.plan(TASKS, NAMES, reps=REPS).model_copy(update={"registered": declared})
 
     def fate(trial: Trial) -> Fate:
@@ -98,9 +99,9 @@ def reported(
                 result=result,
             )
         )
-        if taken[-1].stops:
+        if taken[-1].stops or len(taken) == looks:
             break
-    stop = taken[-1].blocks if taken and taken[-1].stops else REPS
+    stop = taken[-1].blocks if taken and (taken[-1].stops or len(taken) == looks) else REPS
     store = ledgers.write(folder, plan, lambda trial: fate(trial) if trial.block < stop else None)
     for decision in taken:
         ledgers.put(store, f"{plan.campaign}/decisions/{decision.number}.json", decision)
@@ -134,6 +135,23 @@ def test_a_look_decides_and_the_report_computes_the_same_p(tmp_path: Path) -> No
     assert found.p_value == found.taken[-1].result.p_value
     assert "at declared looks" in report.answer[0]
     assert "stopped at look 1 of 3; the plan would have taken 96 trials." in report.answer[-1]
+
+
+def test_a_look_that_did_not_stop_shows_nothing(tmp_path: Path) -> None:
+    """Its stage-wise p is one only where the campaign ends there; at every look the sequential one holds."""
+    near = 0
+    for number, ratio in enumerate((0.86, 0.88, 0.9, 0.92, 1.0)):
+        report = reported(tmp_path / str(number), LOOKED, ratio, looks=1)
+        found = report.analysis.found
+        at_look = found.taken[0].result
+        assert (at_look.verdict, found.ended) == ("continue", None), ratio
+        near += at_look.p_value < 0.05
+        assert found.p_value > 0.05
+        assert not found.shown
+        assert found.size.low < 1 < found.size.high
+        assert report.decision == "not_shown"
+        assert "no difference in cost was shown" in report.answer[0]
+    assert near, "the case that was reported as shown"
 
 
 def test_a_look_gives_up_with_repeated_limits(tmp_path: Path) -> None:
