@@ -212,13 +212,16 @@ def _questions(folder: Path) -> Iterator[tuple[str, ...]]:
     pilot = str(folder / "pilot" / "demo")
     write(folder / "pilot", plan(("alpha", "beta", "gamma", "delta"), reps=5, primary=PRIMARY), _piloted)
     yield ("--pilot", pilot, "--reps", "10", *_QUICK)
+    yield ("--pilot", pilot, "--reps", "10", "--details", *_QUICK)
     yield ("--pilot", pilot, "--budget", "100")
     yield ("--from-campaign", pilot, "--reps", "10,20", "--cost-rep", "0.5", *_QUICK)
     yield ("--from-campaign", pilot, "--reps", "25", "--to", "0.7", *_QUICK)
+    yield ("--from-campaign", pilot, "--reps", "25", "--to", "0.7", "--cost-rep", "0.5", "--details", *_QUICK)
     for number, primary in enumerate(_DECLARED):
         file = folder / f"{number}.yaml"
         file.write_text(_HEAD.format(tasks=TASKS) + f"primary: {{{primary}}}\n")
         yield (str(file), *_QUICK)
+        yield (str(file), "--details", *_QUICK)
 
 
 _QUICK = ("--simulations", "100")

@@ -176,6 +176,8 @@ def _campaign(asked: PowerOptions) -> Answered:
         plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
     price = asked.cost_rep or (pilot.cost_rep if pilot else None)
     plan = replace(plan, halvings=_halvings(subject, tasks, _reps(asked, subject), price))
+    if subject is not None:
+        plan = replace(plan, limits=subject.limits)
     if subject is not None and tasks == subject.tasks:
         plan = replace(plan, repositories=plan_repositories(subject.repositories))
     if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:

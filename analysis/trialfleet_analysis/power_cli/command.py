@@ -111,8 +111,9 @@ class Amount(_Type):
 )
 @click.option("--simulations", type=click.IntRange(100), metavar="N", help="Campaigns per figure. [default: 2000]")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Same seed, same figures. [default: 1]")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON, unrounded.")
-def power(goal: float | None, as_json: bool, **given: Any) -> None:
+@click.option("--details", is_flag=True, help="Print the tables too, of a campaign that a sentence answers.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON, unrounded, with all tables.")
+def power(goal: float | None, details: bool, as_json: bool, **given: Any) -> None:
     """Plan a campaign before it costs anything.
 
     \b
@@ -140,7 +141,7 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
     console = Screen()
     if not console.is_terminal:
         console.width = WIDTH
-    show(found.answer, found.pilot, console)
+    show(found.answer, found.pilot, console, details=details)
 
 
 def _document(found: Answered) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan
 from trialfleet_designs.power.repositories import RepositoriesPlan
 from trialfleet_designs.power.stops import BetsPlan, LooksPlan
+from trialfleet_ledger.cost_limits import CostLimits
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import (
     Allocation,
@@ -193,7 +194,8 @@ class CampaignPlan:
     `bets`: what the declared ones are expected to find and to take. `halvings`: of each of `rows`, where
     treatments are halved. `frontier`: of a single design, what as many trials detect as more or
     fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks. `repositories`: of the
-    campaign's own tasks, None where they come from one."""
+    campaign's own tasks, None where they come from one. `limits`: the
+    campaign's; None without a campaign."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -208,6 +210,7 @@ class CampaignPlan:
     frontier: tuple[Allocation, ...] = ()
     balance_reps: float | None = None
     repositories: RepositoriesPlan | None = None
+    limits: CostLimits | None = None
 
 
 @dataclass(frozen=True)

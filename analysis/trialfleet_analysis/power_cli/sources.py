@@ -19,6 +19,7 @@ from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_designs.comparison.tasks_like_these import name_repositories
 from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.cost_limits import CostLimits
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.declaration import Declaration, Place
 from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS
@@ -43,6 +44,7 @@ class Subject:
     primary: Primary | None = None
     in_place: Declaration | None = None  # declared in place of a contrast
     repositories: tuple[str, ...] = ()  # of each task; empty where one is not known
+    limits: CostLimits | None = None
 
     @property
     def tasks(self) -> int:
@@ -88,7 +90,8 @@ def _from_file(path: Path) -> Subject:
     compared = tuple(task.spec.id for task in kept)
     _comparing(len(spec.single_conditions), loaded.where("conditions"))
     found = _subject(spec.campaign, spec.primary, compared, len(tasks) - len(compared), spec.reps)
-    return replace(found, repositories=name_repositories([task.repository for task in kept]))
+    repositories, cost = name_repositories([task.repository for task in kept]), spec.limits.cost_usd
+    return replace(found, repositories=repositories, limits=CostLimits(cost.trial, cost.campaign))
 
 
 def _frozen(campaign: str, store: str | None) -> Subject:
@@ -98,7 +101,9 @@ def _frozen(campaign: str, store: str | None) -> Subject:
     _comparing(len(frame.conditions), campaign)
     plan = frame.plan
     found = _subject(plan.title, plan.declared, compared, len(plan.tasks) - len(compared), frame.reps)
-    return replace(found, repositories=name_repositories([task.repository for task in plan.tasks if task.primary]))
+    repositories = name_repositories([task.repository for task in plan.tasks if task.primary])
+    limits = CostLimits(plan.limits.cost_usd, plan.cost_usd_campaign)
+    return replace(found, repositories=repositories, limits=limits)
 
 
 def _subject(name: str, declared: Declaration | None, tasks: tuple[str, ...], apart: int, reps: int) -> Subject:

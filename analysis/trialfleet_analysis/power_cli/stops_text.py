@@ -26,8 +26,17 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
     costs = ("cost on average",) if priced else ()
     left_out = ("every task kept",) if found.drop_after else ()
     reps = ("reps re-estimated",) if found.most is not None else ()
-    names = "true effect", "power", *left_out, "without looks", *reps, "trials on average", *costs, "of the plan"
-    shown = table(*names, "gives up", numbers=len(names) + 1)
+    names = (
+        "true effect",
+        "power",
+        *left_out,
+        "without looks",
+        *reps,
+        "trials on average",
+        *costs,
+        "of the plan's trials",
+    )
+    shown = table(*names, "stops early, no gain", numbers=len(names) + 1)
     for one in found.scenarios:
         shown.add_row(
             points(one.effect),

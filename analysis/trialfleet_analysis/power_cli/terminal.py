@@ -11,8 +11,6 @@ from trialfleet_analysis.power_cli.asking import Answer
 from trialfleet_analysis.power_cli.known_tasks import KnownTasksPlan
 from trialfleet_analysis.power_cli.plans import (
     ESTIMANDS,
-    Assumption,
-    Assumptions,
     CampaignPlan,
     CampaignRow,
     Detected,
@@ -20,6 +18,18 @@ from trialfleet_analysis.power_cli.plans import (
     EqualCost,
     Goal,
     RepsForEffect,
+)
+from trialfleet_analysis.power_cli.short_answer import (
+    NAMES,
+    answer_in_sentences,
+    describe_balance,
+    name_contrast,
+    show_assumptions,
+    summarise_design,
+    warn_of_left_out,
+    warn_of_look,
+    warn_of_spread,
+    warn_of_undetected,
 )
 from trialfleet_analysis.power_cli.sources import Pilot
 from trialfleet_analysis.power_cli.stops_text import bets, describe_own, halvings, known, looks
@@ -36,11 +46,14 @@ from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import Allocation, TestName
 
 TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Boschloo's exact test"}
-NAMES: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
 WIDTH = 110  # columns where there is no terminal to fit
 
 
-def show(answer: Answer, pilot: Pilot | None, console: Console) -> None:
+def show(answer: Answer, pilot: Pilot | None, console: Console, *, details: bool) -> None:
+    """`details`: with the tables of a campaign of one design, which a sentence answers."""
+    if not details and (short := answer_in_sentences(answer, pilot)) is not None:
+        _print(short, console)
+        return
     if pilot is not None:
         _print(_pilot(pilot), console)
     match answer:
@@ -125,9 +138,9 @@ def _detected(row: Detected) -> tuple[RenderableType, ...]:
 
 def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     if len(found.rows) == 1:
-        yield Text(_summarise(found, found.rows[0]), style="bold")
+        yield Text(summarise_design(found, found.rows[0]), style="bold")
         yield Text("")
-    yield from _declared(found)
+    yield from name_contrast(found)
     yield from _designs(found)
     if found.at_declared is not None:
         yield Text("")
@@ -141,26 +154,11 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
         yield from bets(found.bets)
     yield from _frontier(found)
     yield Text("")
-    yield from _assumptions(found.assumptions)
-    yield from _spread(found.at_declared or found)
+    yield from show_assumptions(found.assumptions)
+    yield from warn_of_spread(found.at_declared or found)
     yield Text(_simulated(found))
     if found.repositories is not None:
         yield Text(_describe_repositories(found.repositories))
-
-
-def _summarise(found: CampaignPlan, row: CampaignRow) -> str:
-    """What one design notices, in a sentence."""
-    wanted, trials = percent(found.effort.power), plural(row.trials, "trial")
-    if row.power:
-        here, like = (percent(row.power[name].power) for name in ESTIMANDS)
-        effect = f"a difference of {_points((found.treatment or 0.0) - found.assumptions.control.value)}"
-        return f"{trials} notice {effect} in {here} of campaigns on these tasks, in {like} on tasks like these."
-    these, others = (row.effect[name].effect for name in ESTIMANDS)
-    if these is None:
-        return f"{trials} notice no gain on these tasks in {wanted} of campaigns, however large it is."
-    other = "none on tasks like these" if others is None else f"one of {_points(others)} on tasks like these"
-    gain = f"a gain of {_points(these)} or more on these tasks"
-    return f"{trials} notice {gain} in {wanted} of campaigns, and {other}."
 
 
 def _frontier(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:
@@ -173,11 +171,7 @@ def _frontier(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:
             table.add_row(str(design.tasks), str(design.reps), these, like)
         yield table
     if found.balance_reps is not None:
-        yield Text(
-            "noise within tasks equals the spread of effects between them at R* = "
-            f"{found.balance_reps:.1f} reps: beyond, reps add little for\n"
-            "tasks like these, where more tasks are better at every total; for these tasks only the total counts"
-        )
+        yield Text(describe_balance(found.balance_reps))
 
 
 def _designs(found: CampaignPlan) -> Iterator[RenderableType]:
@@ -191,21 +185,7 @@ def _designs(found: CampaignPlan) -> Iterator[RenderableType]:
     for row in found.rows:
         table.add_row(str(row.tasks), str(row.reps), f"{row.trials:,}", *(_cell(row, name) for name in ESTIMANDS))
     yield table
-    yield from _nothing(found)
-
-
-def _spread(found: CampaignPlan) -> Iterator[RenderableType]:
-    if found.sd_effect is not None and found.sd_effect > found.assumptions.sigma_int.value + 0.0005:
-        said = "an effect this large moves tasks near 0% and 100% less: true effects differ by an SD of"
-        yield Text(f"! {said} {_points(found.sd_effect)}", style="yellow")
-
-
-def _declared(found: CampaignPlan) -> Iterator[RenderableType]:
-    if (said := found.declared) is None:
-        return
-    contrast = f"{said.treatment} against {said.control}" if said.treatment else "no primary contrast is declared"
-    apart = f"; {plural(said.apart, 'task')} without an oracle left out" if said.apart else ""
-    yield Text(one_line(f"{said.campaign}: {contrast}{apart}"))
+    yield from warn_of_undetected(found)
 
 
 def _titled(name: Estimand, found: CampaignPlan) -> str:
@@ -223,14 +203,6 @@ def _cell(row: CampaignRow, name: Estimand) -> RenderableType:
     if effect.effect is None or effect.se is None:
         return Text("nothing", style="bold red")
     return Text(f"{100 * effect.effect:.1f} ± {100 * effect.se:.1f} points", style="bold")
-
-
-def _nothing(found: CampaignPlan) -> Iterator[RenderableType]:
-    for row in found.rows:
-        for name, effect in row.effect.items():
-            if effect.reason is not None:
-                design = f"{row.tasks} × {row.reps}"
-                yield Text(f"! {NAMES[name]}, {design}: nothing is detected, {effect.reason}", style="yellow")
 
 
 def _simulated(found: CampaignPlan) -> str:
@@ -254,23 +226,6 @@ def _describe_repositories(found: RepositoriesPlan) -> str:
     return f"tasks like these: of these {own}\nestimand: other_repositories: {others}"
 
 
-def _assumptions(found: Assumptions) -> Iterator[RenderableType]:
-    table = _table("", "", "", "", header=False)
-    table.add_row("control's mean pass rate", percent(found.control.value), _origin(found.control, "--from"))
-    table.add_row("tasks differ: ICC", f"{found.icc.value:.2f}", _origin(found.icc, "--icc"))
-    table.add_row(
-        "true effects differ between tasks: SD",
-        _points(found.sigma_int.value),
-        _origin(found.sigma_int, "--sigma-int"),
-    )
-    yield table
-
-
-def _origin(assumption: Assumption, option: str) -> str:
-    words = {"given": "as given", "assumed": f"assumed; change it with {option}", "pilot": "from the pilot"}
-    return words[assumption.origin]
-
-
 def _equal_cost(found: EqualCost) -> Iterator[RenderableType]:
     yield _head(
         f"what {found.budget:g} buys: a task costs {found.cost_task:g}, a rep in both arms {found.cost_rep:g}; "
@@ -287,7 +242,7 @@ def _equal_cost(found: EqualCost) -> Iterator[RenderableType]:
         )
     yield table
     yield Text("")
-    yield from _assumptions(found.assumptions)
+    yield from show_assumptions(found.assumptions)
     if found.best_reps is not None:
         yield Text(f"the formula's best reps per cell, whatever the budget: {max(found.best_reps, 1):.1f}")
     yield Text(
@@ -310,8 +265,7 @@ def _pilot(pilot: Pilot) -> Iterator[RenderableType]:
             Text(one_line(task.task)), f"{task.passes_b}/{task.trials_b}", f"{task.passes_a}/{task.trials_a}"
         )
     yield table
-    for left in pilot.left_out:
-        yield Text(one_line(f"! {left} is left out: no valid trial in one of the two"), style="yellow")
+    yield from warn_of_left_out(pilot)
     icc = pilot.icc
     if icc.estimate is None:
         yield Text(f"ICC of the control's tasks: undefined, {icc.reason}")
@@ -322,6 +276,5 @@ def _pilot(pilot: Pilot) -> Iterator[RenderableType]:
         )
     if not pilot.sigma_int:
         yield Text("effects differ between tasks: no more than chance was seen in so few reps")
-    if pilot.interim:
-        yield Text("! the pilot still runs: this look is recorded", style="yellow")
+    yield from warn_of_look(pilot)
     yield Text("the pilot's own effect is not used: plan for the least effect that would matter\n")

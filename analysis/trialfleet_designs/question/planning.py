@@ -79,7 +79,7 @@ class QuestionPlan(OwnPlan):
         ]
         if self.looks:
             columns.append(number("of the trials, on average", lambda one: percent(one[1].share)))
-            columns.append(number("gives up", lambda one: percent(one[1].futile)))
+            columns.append(number("stops early, not shown", lambda one: percent(one[1].futile)))
         return PlanText(
             f"{self.campaign}: is it shown that {claim}? {judged}{plural(self.tasks, 'task')}",
             table("", each, *columns),

@@ -118,7 +118,7 @@ def test_a_campaign_file_is_enough() -> None:
         "apart": 0,
     }
     assert [(row["tasks"], row["reps"]) for row in found["rows"]] == [(2, 15)]
-    text = said(str(DEMO), "--reps", "50", *QUICK)
+    text = said(str(DEMO), "--reps", "50", "--details", *QUICK)
     assert "these tasks (primary)" in text
     assert "demo: pointer against none" in text
 
@@ -141,7 +141,7 @@ def test_the_effect_that_a_campaign_declares_gets_its_power(tmp_path: Path) -> N
     assert found["rows"][0]["effect"]["these_tasks"]["effect"] is not None
     assert found["at_declared"]["treatment"] == 0.55
     power_of_it = found["at_declared"]["rows"][0]["power"]["these_tasks"]["power"]
-    text = said(folder, "--from", "0.3", *QUICK)
+    text = said(folder, "--from", "0.3", "--details", *QUICK)
     assert "power for 30.0% against 55.0%" in text
     assert f"{100 * power_of_it:.1f}% ±" in text
     assert told(folder, "--from", "0.3", "--to", "0.5", *QUICK)["at_declared"] is None
@@ -171,10 +171,34 @@ def test_the_first_sentence_says_what_is_noticed() -> None:
         f"160 trials notice a difference of 20.0 points in {here} of campaigns on these tasks, in {like} on tasks "
         "like these."
     )
-    assert first_sentence("--tasks", "1", "--reps", "40", *QUICK).endswith("and none on tasks like these.")
+    assert "and none on tasks like these." in first_sentence("--tasks", "1", "--reps", "40", *QUICK)
     assert first_sentence("--tasks", "1", "--reps", "2", *QUICK) == (
         "4 trials notice no gain on these tasks in 80.0% of campaigns, however large it is."
     )
+
+
+def test_tables_are_printed_when_they_are_asked_for(tmp_path: Path) -> None:
+    """A sentence answers one design; what it rests on and what it costs stands below."""
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        f"campaign: looks\nseed: 1\ntasks: ['{DEMO.parent}/tasks/*.yaml']\nconditions: [none, flat_llm, placebo]\n"
+        "reps: 10\nagent: {kind: search}\nstore: store\nlimits: {cost_usd: {trial: 2, campaign: 1500}}\n"
+        "primary: {treatment: flat_llm, control: none, effect: 0.2, stop: {looks: 2}}\n"
+    )
+    short, long = said(str(file), *QUICK), said(str(file), "--details", *QUICK)
+    tasks = told(str(file), *QUICK)["rows"][0]["tasks"]
+    assert (
+        f"For the two conditions that are compared: at most ${tasks * 40} ($2 each); attempts that are lost and "
+        "tried again cost extra, never more than $1,500 in all."
+    ) in " ".join(short.split())
+    assert re.search(r"trials notice a difference of 20\.0 points in [\d.]+% of campaigns", short)
+    assert re.search(
+        r"With its looks it takes \d+ trials on average where the gain is 20\.0 points, and \d+", short
+    )
+    assert "assumed; change it with --icc" in short
+    for table in ("trials in both arms", "with the declared looks", "the same trials as tasks × reps", "seed 1"):
+        assert table in long
+        assert table not in short
 
 
 def first_sentence(*words: str) -> str:
@@ -314,9 +338,14 @@ def test_the_power_at_an_effect_of_these_tasks(finished: Path) -> None:
     )
     power = found["designs"][0]["power"]
     assert power["power"] == pytest.approx(again.power, abs=4 * (again.se + power["se"]))
-    text = said("--from-campaign", str(finished), "--reps", "25", "--to", "0.7", *QUICK)
+    asked = ("--from-campaign", str(finished), "--reps", "25", "--to", "0.7", "--cost-rep", "0.5", *QUICK)
+    text = said(*asked, "--details")
     assert "each task's rate from none in demo, 5 complete blocks" in text
     assert "for tasks like these, plan with --pilot" in text
+    lines = said(*asked).splitlines()
+    assert lines[0].startswith("200 trials of these tasks notice a gain of ")
+    assert lines[1].endswith(f"in {100 * power['power']:.1f}%.")
+    assert lines[2] == "They cost about $50.00, without attempts that are lost and tried again."
 
 
 def test_an_earlier_campaign_says_where_reps_add_little(tmp_path: Path, finished: Path) -> None:
@@ -341,14 +370,14 @@ def test_an_earlier_campaign_says_where_reps_add_little(tmp_path: Path, finished
         (8, 4),
         (16, 2),
     ]
-    text = said("--from-campaign", earlier, "--reps", "8", *QUICK)
-    assert f"at R* = {found['balance_reps']:.1f} reps" in text
+    text = said("--from-campaign", earlier, "--reps", "8", "--details", *QUICK)
+    assert f"beyond {found['balance_reps']:.1f} reps (R*" in text
     assert "the same trials as tasks × reps" in text
     assert told("--from-campaign", earlier, "--reps", "8,16", *QUICK)["frontier"] == []
 
     alike = told("--from-campaign", str(finished), "--reps", "8", *QUICK)
     assert (alike["sigma_int"], alike["balance_reps"], alike["frontier"]) == (0, None, [])
-    text = said("--from-campaign", str(finished), "--reps", "8", *QUICK)
+    text = said("--from-campaign", str(finished), "--reps", "8", "--details", *QUICK)
     assert "its results show no effects that differ between tasks, so R*" in text
     other = told("--from-campaign", str(finished), "--control", "intent_layer", "--reps", "8", *QUICK)
     assert (other["sigma_int"], other["balance_reps"]) == (None, None)
@@ -370,13 +399,13 @@ def test_a_price_makes_looks_cost_money(tmp_path: Path, finished: Path) -> None:
     found = told(str(file), "--cost-rep", "2", *QUICK)
     for one in found["looks"]["scenarios"]:
         assert one["cost"] == pytest.approx(one["trials"] / 2 * 2)
-    assert "cost on average" in said(str(file), "--cost-rep", "2", *QUICK)
-    assert "cost on average" not in said(str(file), *QUICK)
+    assert "cost on average" in said(str(file), "--cost-rep", "2", "--details", *QUICK)
+    assert "cost on average" not in said(str(file), "--details", *QUICK)
     file.write_text(head + "primary: {treatment: flat_llm, control: none, effect: 0.2, stop: {anytime: half}}\n")
     bets = told(str(file), *QUICK)["bets"]
     assert (bets["bets"], bets["stake"]) == ("half", pytest.approx(0.4 / 1.04))
     assert {one["reps"] for one in bets["scenarios"]} == {10, 15, 20}
-    assert "with bets after every block" in said(str(file), *QUICK)
+    assert "with bets after every block" in said(str(file), "--details", *QUICK)
     assert refused(str(file), "--from-campaign", str(finished), *QUICK).message.endswith("none of these tasks")
 
 

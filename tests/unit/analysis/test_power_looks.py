@@ -159,7 +159,7 @@ def test_the_command_shows_them(tmp_path: Path) -> None:
         "agent: {kind: search}\nstore: store\n"
         "primary: {treatment: flat_llm, control: none, effect: 0.2, stop: {looks: 2}}\n"
     )
-    shown = CliRunner().invoke(power, [str(file), "--simulations", "100"], catch_exceptions=False)
+    shown = CliRunner().invoke(power, [str(file), "--simulations", "100", "--details"], catch_exceptions=False)
     assert "with the declared looks, after blocks 5, 10 (power_2), on these tasks" in shown.output
     assert "trials on average" in shown.output
     document = json.loads(
@@ -179,7 +179,7 @@ def test_a_halved_campaign_is_planned_at_a_quarter_of_alpha(tmp_path: Path) -> N
         "primary: {treatment: flat_llm, control: none, effect: 0.2, halve: true}\n"
     )
     asked = [str(file), "--simulations", "100", "--tasks", "6"]
-    shown = CliRunner().invoke(power, [*asked, "--cost-rep", "3"], catch_exceptions=False)
+    shown = CliRunner().invoke(power, [*asked, "--cost-rep", "3", "--details"], catch_exceptions=False)
     assert "two-sided alpha 0.0125" in shown.output
     assert (
         "the control and the four treatments together take 228 trials of 300 (76.0%), which cost 342.00: "
