@@ -40,7 +40,7 @@ def ray_pod(name: str, *options: str) -> dict[str, Any]:
         "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": "ray"}},
         "spec": {
-            "restartPolicy": "Never",
+            "restartPolicy": "Always",  # a node that takes more than Ray's 30 s to appear ends, and starts again
             "serviceAccountName": CONTROLLER,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 1,

@@ -173,10 +173,9 @@ def test_other_designs_get_no_number_of_a_fixed_end(monkeypatch: pytest.MonkeyPa
     assert "four times in five" not in step
     if found.kind == "bets" and found.report.analysis.found.ended is None:
         assert f"`trialfleet resume --reps {2 * found.report.progress.blocks}` doubles them; " in step
-        spent = sum(
-            one.cost or 0 for one in found.report.analysis.costs if one.condition in found.report.analysis.sides
-        )
-        assert f"take about ${spent:,.2f}" in step
+        each = sum((one.cost or 0) / one.trials for one in found.report.analysis.costs)
+        added = found.report.progress.blocks * len(found.report.tasks) * each
+        assert f"all conditions take about ${added:,.2f}" in step
 
 
 def test_the_step_follows_the_blinded_rates_alone(undecided: Report) -> None:
