@@ -38,7 +38,7 @@ _SHAPE: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 )
 _SENTENCE_END = re.compile(r"(?<=[.:;!?]) (?=\S)")
 _WRONG = (
-    (re.compile(r"[−-]0(?:\.0+)?(?![\d.,])(?! *(?:to|/))"), "zero has no sign"),
+    (re.compile(r"(?<!\w)[−-]0(?:\.0+)?(?![\d.,])(?! *(?:to|/))"), "zero has no sign"),
     (
         re.compile(r"[,;:]\s*[,;:.]|(?<!\.)\.\.(?!\.)|\(\s|\s\)|\s[,;](?:\s|$)|  "),
         "punctuation or a blank is doubled",

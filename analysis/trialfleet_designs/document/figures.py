@@ -14,8 +14,8 @@ if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import 
 
 NOTHING = "–"
 MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
-# Of significance, as people declare them: one figure, or a part of a usual one.
-LEVELS = (*(figure * unit for unit in (0.001, 0.01, 0.1) for figure in range(1, 10)), 0.0125, 0.015, 0.025, 0.075)
+# Of significance, as people declare them, and parts of usual ones.
+LEVELS = (0.001, 0.005, 0.01, 0.0125, 0.015, 0.02, 0.025, 0.05, 0.075, 0.1, 0.2)
 TIES = 1e-7  # relative, as where tests decide: nearer to a level than this is on it
 DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
@@ -120,8 +120,8 @@ def p_value(p: float | None, alpha: float = 0.05) -> str:
     ('p = 0.1004', 'p = 0.05', 'p = 0.049996')
     >>> p_value(0.0301, alpha=0.03), p_value(0.025000000000000005)
     ('p = 0.0301', 'p = 0.025')
-    >>> p_value(0.0304), p_value(0.0434)
-    ('p = 0.0304', 'p = 0.043')
+    >>> p_value(0.0304), p_value(0.0304, alpha=0.03)
+    ('p = 0.03', 'p = 0.0304')
     """
     if p is None:
         return "p undefined"

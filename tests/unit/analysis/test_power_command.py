@@ -189,7 +189,7 @@ def test_tables_are_printed_when_they_are_asked_for(tmp_path: Path) -> None:
     tasks = told(str(file), *QUICK)["rows"][0]["tasks"]
     assert (
         f"For the two conditions that are compared: at most ${tasks * 40} ($2 each); attempts that are lost and "
-        "tried again cost extra, never more than $1,500 in all."
+        "tried again cost extra, and no trial starts that might take all of it above $1,500."
     ) in " ".join(short.split())
     assert re.search(r"trials notice a difference of 20\.0 points in [\d.]+% of campaigns", short)
     assert re.search(

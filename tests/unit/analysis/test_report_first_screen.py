@@ -90,7 +90,7 @@ def test_nothing_found_names_what_would_have_been_needed(tmp_path: Path) -> None
 def test_a_difference_of_one_task_is_said_to_be_that(tmp_path: Path) -> None:
     found = weak(tmp_path, {"a": (5, 0), "b": (5, 5), "c": (0, 0), "d": (0, 0)})
     assert found.decision == "more"
-    assert found.answer[0].endswith("p = 0.00397; only 1 of 4 tasks could distinguish them.")
+    assert found.answer[0].endswith("p = 0.004; only 1 of 4 tasks could distinguish them.")
     assert rows(found)["95% interval"][1] == "−54.6 to +100.0 points"
     assert notes(found)["95% interval"][1] == "t with 3 degrees of freedom; cut at +100"
 
