@@ -283,7 +283,7 @@ def test_why_fewer_attempts_run_than_asked_for_is_said_while_it_is_so(tmp_path: 
 
 def test_a_cancelled_campaign_has_neither_a_width_nor_a_projected_cost(tmp_path: Path) -> None:
     going, cancelled = (driven(tmp_path / str(n), pending={}, cancelled=bool(n)) for n in range(2))
-    assert "USD for all" in going
+    assert "about $60.00 for all" in going
     assert "at most 10 attempts at once" in going
     assert "cost: $2.00 for measured trials\n" in cancelled
     assert "run at once" not in cancelled
