@@ -20,6 +20,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.report.next_step import suggest_next_step
 from trialfleet_statistics.estimates import Interval
 
 CLEAR = {"a": (9, 3), "b": (8, 2), "c": (10, 4), "d": (7, 5), "e": (9, 1), "f": (6, 2)}
@@ -186,3 +187,9 @@ def test_the_step_follows_the_blinded_rates_alone(undecided: Report) -> None:
     moved = replace(contrast, these_tasks=replace(contrast.these_tasks, difference=other))
     changed = worded(replace(undecided, analysis=replace(undecided.analysis, contrasts=(moved,))))
     assert changed.next_step == undecided.next_step
+
+
+def test_a_dry_run_answers_nothing(undecided: Report) -> None:
+    assert suggest_next_step(replace(undecided, dry_run=True)) == (
+        "Run the campaign itself: a dry run answers nothing about its agent or its contexts."
+    )
