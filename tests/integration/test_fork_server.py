@@ -172,6 +172,7 @@ def test_a_server_that_somebody_stops_is_replaced(
     assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
     launcher.close()
     monkeypatch.setattr(processes, "ANSWER_S", 8.0)
+    monkeypatch.setattr(processes, "ENDS_WITHIN_S", 1.0)
     running = launcher.start(Path("sleep"), tmp_path / "log")
     os.kill(server_of(running), signal.SIGSTOP)
     assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7

@@ -133,6 +133,16 @@ def test_last_words_travel(backend: Backend, bench: Bench) -> None:
     assert "ZeroDivisionError" in finished.departure.words
 
 
+def test_a_runner_has_the_controllers_priority(backend: Backend, bench: Bench) -> None:
+    """One that gives way to other programs would need longer, and its agent's time is limited."""
+    trial, order = bench.order(0, "sleep=250")
+    backend.launch(order)
+    wait_until(lambda: started(bench, trial))
+    assert psutil.Process(pid_of(bench, trial)).nice() == psutil.Process().nice()
+    os.kill(pid_of(bench, trial), signal.SIGKILL)
+    finish(backend)
+
+
 def test_liveness_follows_the_lock(backend: Backend, bench: Bench) -> None:
     trial, order = bench.order(0, "sleep=250")
     backend.launch(order)

@@ -29,6 +29,8 @@ _QUIET = {
     "RAY_prestart_worker_first_driver": "0",  # workers for a driver that never asks for any
     # Ray would kill a worker when the machine is short of memory: the sandbox holds each agent to its own limit.
     "RAY_memory_monitor_refresh_ms": "0",
+    # Ray's workers, and with them the agents, would give way to all other programs: their time is limited.
+    "RAY_worker_niceness": "0",
 }
 
 

@@ -17,7 +17,10 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
 
-ANSWER_S = 60.0  # the fork server takes milliseconds, and a second of imports before its first answer
+# The fork server takes milliseconds, and a second of imports before its first answer; a full machine gives it a
+# fraction of a core. One that has died is noticed at once.
+ANSWER_S = 300.0
+ENDS_WITHIN_S = 60.0
 FORK_SERVER = (sys.executable, "-m", "trialfleet_runner.attempt.fork_server")
 
 
@@ -156,7 +159,7 @@ class _ForkServer:
     def close(self) -> None:
         self._line.close()
         try:
-            self._process.wait(ANSWER_S)
+            self._process.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:  # somebody has stopped it
             self._process.kill()
             self._process.wait()
