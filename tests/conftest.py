@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from tests.costs import TOO_LATE, CostPlugin
+from tests.failures import REPEATED, FailurePlugin
 from tests.programs import Program, Starts, npm_folder, table
 from tests.skips import count_skips, describe_skips, write_skips
 from trialfleet_agents.pinned import PinnedAgent, pinned
@@ -50,10 +51,9 @@ YOUNG_OBJECTS = 50_000
 # what it left out, instead of being cut off without a word.
 UNTIL = float(os.environ.get("TRIALFLEET_TEST_UNTIL", "inf"))
 
-# Tests with real servers, processes and pods, on a machine that does something else meanwhile: one that fails runs
-# once more under TRIALFLEET_CI=1, and its first failure is printed at the end.
-# If more than a few do, the run fails: three, or where many ran one in fifty.
-RERUN = ("tests/cluster/", "tests/integration/")
+# Under TRIALFLEET_CI=1 a test with real servers, processes or pods that fails runs once more, and its first
+# failure is printed: in a run of all pools when they have ended, else at once. More than three fail the run.
+MOST_RERUN = 3
 CI_PATIENCE = 3  # times as long as a test may take at a desk, with what its fixtures make: others run beside it
 
 
@@ -65,25 +65,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if (path := config.getoption("costs")) is not None:
         config.pluginmanager.register(CostPlugin(path))
         if "PYTEST_XDIST_WORKER" not in os.environ:
-            config.pluginmanager.register(FailurePlugin())
-
-
-class FailurePlugin:
-    """Says at once which test has failed: a run of many pools that is cut short has no summary."""
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.outcome not in ("failed", "rerun"):
-            return
-        crash = getattr(report.longrepr, "reprcrash", None)
-        why = crash.message.partition("\n")[0] if crash else report.longreprtext.rstrip().rpartition("\n")[2]
-        at = f"{report.when}, {report.duration:.0f} s"
-        print(f"\n{report.outcome}: {report.nodeid} ({at}): {why}", file=sys.stderr, flush=True)
+            config.pluginmanager.register(FailurePlugin(path))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get("TRIALFLEET_CI") == "1":
         for item in items:
-            if item.nodeid.startswith(RERUN):
+            if item.nodeid.startswith(REPEATED) and item.config.getoption("costs") is None:
                 item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
             limit = item.get_closest_marker("timeout")
             seconds, *more = (limit and limit.args) or (item.config.getini("timeout"),)
@@ -94,10 +82,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _ran_twice(reporter: pytest.TerminalReporter) -> dict[str, str]:
     """The failure by the test's name."""
     return {report.nodeid: report.longreprtext for report in reporter.getreports("rerun")}
-
-
-def _most_rerun(reporter: pytest.TerminalReporter) -> int:
-    return max(3, len(reporter.getreports("passed")) // 50)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -111,8 +95,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, failure in again.items():
         terminalreporter.write_line(f"ran twice, because it failed first: {name}", yellow=True)
         terminalreporter.write_line(failure)
-    if len(again) > (most := _most_rerun(terminalreporter)):
-        terminalreporter.write_line(f"more than {most} tests ran twice: the run fails", red=True)
+    if len(again) > MOST_RERUN:
+        terminalreporter.write_line(f"more than {MOST_RERUN} tests ran twice: the run fails", red=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -121,7 +105,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()  # else pytest, which looks five times for what was never closed, walks through all of it each time
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter and len(_ran_twice(reporter)) > _most_rerun(reporter) and session.exitstatus == pytest.ExitCode.OK:
+    if reporter and len(_ran_twice(reporter)) > MOST_RERUN and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

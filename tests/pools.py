@@ -18,11 +18,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from tests.costs import Cost, merge_costs, read_costs, used_core_seconds, write_costs
+from tests.failures import may_repeat, read_failures
 from tests.skips import describe_skips, read_skips
+from trialfleet_ledger.plurals import plural
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("runner_image", "tasks", "controller", "analysis")
+CI = os.environ.get("TRIALFLEET_CI") == "1"
 NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothing
 # What a caller runs meanwhile, on the servers: the pools that need them begin when these files exist.
 AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
@@ -143,9 +148,20 @@ def run_files(files: Sequence[str], recorded: dict[str, Cost], options: Sequence
             codes = [one.wait() for one in running]
         except KeyboardInterrupt:  # each pytest got it, too, and says what has failed so far
             codes = [one.wait() for one in running]
+        failed = read_failures(one.costs for one in running)
+        # a pool that ended otherwise than with failed tests has said why
+        if CI and max(codes, default=0) == pytest.ExitCode.TESTS_FAILED and may_repeat(failed):
+            codes = [run_alone(failed)]
         costs = {file: cost for one in running for file, cost in read_costs(one.costs).items()}
         skips = read_skips(one.costs for one in running)
     return Result(max(codes, default=0), costs, skips)
+
+
+def run_alone(names: Sequence[str]) -> int:
+    """Run these tests when no others do, also after the last moment of the run; pytest's exit code."""
+    print(plural(len(names), "test") + " failed beside others, and run once more, alone", flush=True)
+    env = {name: value for name, value in os.environ.items() if name != "TRIALFLEET_TEST_UNTIL"}
+    return subprocess.run([sys.executable, "-m", "pytest", *names], cwd=ROOT, env=env, check=False).returncode
 
 
 def describe_cost(core_seconds: float) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.costs import Cost, merge_costs, read_costs, write_costs
+from tests.failures import MOST_REPEATED, FailurePlugin, may_repeat, read_failures
 from tests.pools import WORKERS, divide_files, expect_seconds, select_files
 
 FOLDERS = ("cluster", "integration", "integration/store", "unit")
@@ -90,3 +93,25 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_costs(costs, tmp_path / "costs.tsv")
     assert read_costs(tmp_path / "costs.tsv") == costs
     assert read_costs(tmp_path / "none.tsv") == {}
+
+
+def _report(name: str, outcome: Literal["passed", "failed"]) -> pytest.TestReport:
+    return pytest.TestReport(name, ("file", 1, "test"), {}, outcome, "E  why", "call")
+
+
+def test_the_tests_that_failed_are_left_for_the_run_of_all_pools(tmp_path: Path) -> None:
+    costs = [tmp_path / f"{name}.tsv" for name in ("pods", "stores", "crashed")]
+    for path in costs[:2]:
+        plugin = FailurePlugin(path)
+        plugin.pytest_runtest_logreport(_report(f"tests/cluster/{path.stem}.py::test_a[x y]", "failed"))
+        plugin.pytest_runtest_logreport(_report("tests/cluster/test_b.py::test_b", "passed"))
+        plugin.pytest_sessionfinish()
+    assert read_failures(costs) == ["tests/cluster/pods.py::test_a[x y]", "tests/cluster/stores.py::test_a[x y]"]
+
+
+def test_only_a_few_tests_that_wait_for_others_run_once_more() -> None:
+    few = ["tests/cluster/test_a.py::test_a", "tests/integration/test_b.py::test_b"]
+    assert may_repeat(few)
+    assert not may_repeat([])
+    assert not may_repeat([*few, "tests/unit/test_c.py::test_c"])
+    assert not may_repeat(few * MOST_REPEATED)
