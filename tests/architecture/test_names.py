@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections import defaultdict
 
 from tests.architecture.structure import PACKAGES, ROOT, circles, function_lengths
+from trialfleet_runner import cli
 
 TOP_OF_CONTROLLER = 8
 LONG_FUNCTION = 22  # lines; 95 % of the functions have no more
@@ -26,6 +29,13 @@ def test_class_names_are_unique() -> None:
     found = classes()
     assert len(found) > 500, "the packages were not found"
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_commands_have_one_table_and_one_place() -> None:
+    text = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    table = text["project"]["entry-points"]["trialfleet.commands"]
+    assert table.keys() == cli.SUMMARIES.keys()
+    assert [at for at in table.values() if not re.fullmatch(r"trialfleet_\w+\.commands\.\w+:\w+", at)] == []
 
 
 def test_few_modules_lie_at_the_top_of_the_controller() -> None:

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from tests.support.attempts import Lab
 from tests.support.real_campaign import campaign_file, trialfleet
-from trialfleet_analysis.commands import report
-from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.commands.power import power
+from trialfleet_analysis.commands.report import report
 from trialfleet_controller.commands.plan import plan
 from trialfleet_controller.commands.status import status
 

@@ -19,7 +19,7 @@ from trialfleet_git.view import open_repository_view
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import locate_repository
 from trialfleet_repository.trees import read_files
-from trialfleet_targets.command import targets
+from trialfleet_targets.commands.targets import targets
 from trialfleet_tasks.commands.init import init
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.mining.history import open_repository, read_commits, resolve

@@ -17,7 +17,7 @@ from trialfleet_controller.commands.compare import compare
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.git import locate_repository
 from trialfleet_repository.trees import read_files
-from trialfleet_targets.command import targets
+from trialfleet_targets.commands.targets import targets
 from trialfleet_tasks.commands.init import init
 from trialfleet_tasks.mining.history import open_repository, read_commits
 from trialfleet_tasks.sources.commit_date import read_commit_date

@@ -13,7 +13,7 @@ from click import UsageError
 from click.testing import CliRunner, Result
 
 from tests.support.ledgers import Fate, plan, write
-from trialfleet_analysis.commands import report
+from trialfleet_analysis.commands.report import report
 from trialfleet_analysis.source import find_source
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import RECORD
@@ -130,7 +130,7 @@ def test_sources() -> None:
 
 def test_help_imports_nothing_slow() -> None:
     code = (
-        "import sys; from trialfleet_analysis.commands import report;"
+        "import sys; from trialfleet_analysis.commands.report import report;"
         "print(sorted({'scipy', 'numpy', 'boto3'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

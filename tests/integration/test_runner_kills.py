@@ -12,7 +12,7 @@ from tests.support.attempts import Lab
 from tests.support.processes import processes_with, survivors
 from tests.support.real_campaign import campaign_file, trialfleet
 from tests.support.waiting import wait_until
-from trialfleet_analysis.commands import report
+from trialfleet_analysis.commands.report import report
 from trialfleet_ledger.fold import progress
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger

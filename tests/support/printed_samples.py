@@ -17,7 +17,7 @@ from trialfleet_analysis import rates
 from trialfleet_analysis.analysis_plan import analyse
 from trialfleet_analysis.analysis_plan.measures import MeasureContrast
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
-from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.commands.power import power
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from tests.support import ledgers as made
 from tests.support.stores import BUCKETS, SIGNING, Place
-from trialfleet_analysis.power_cli.command import power as power_command
+from trialfleet_analysis.commands.power import power as power_command
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_controller.commands.pull import pull as pull_command
 from trialfleet_ledger.store import bulk

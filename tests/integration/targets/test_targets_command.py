@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.git_repositories import Made, shop
-from trialfleet_targets.command import targets
+from trialfleet_targets.commands.targets import targets
 
 PROMPT = "The cookie of the session is renewed too late, renew it before"
 
@@ -177,7 +177,7 @@ def test_evaluate_on_its_own_commits(made: Made) -> None:
 def test_without_its_packages() -> None:
     code = (
         "import sys; sys.modules['tree_sitter'] = None\n"
-        "from trialfleet_targets.command import targets\n"
+        "from trialfleet_targets.commands.targets import targets\n"
         "targets(['predict', '.', 'anything at all'])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -188,7 +188,7 @@ def test_without_its_packages() -> None:
 
 def test_help_imports_nothing_slow() -> None:
     code = (
-        "import sys; from trialfleet_targets.command import targets\n"
+        "import sys; from trialfleet_targets.commands.targets import targets\n"
         "try: targets(['--help'])\n"
         "except SystemExit: pass\n"
         "print(sorted({'numpy', 'scipy', 'networkx', 'tree_sitter', 'rich'} & set(sys.modules)))"

@@ -14,9 +14,9 @@ from rich.console import Console
 from tests.unit.analysis.combining_fixture import CONTROL, ONE, TREATMENT, TWO, combined, made
 from tests.unit.analysis.parsed_page import Page
 from trialfleet_analysis.combining.combine import Combination
-from trialfleet_analysis.combining.command import combine
 from trialfleet_analysis.combining.render import show, to_html, to_markdown
 from trialfleet_analysis.combining.sameness import CampaignDifference
+from trialfleet_analysis.commands.combine import combine
 
 HOSTILE = "<script>alert(1)</script>|\x1b[2J\u202e_x_"
 

@@ -16,10 +16,10 @@ from rich.console import Console
 
 from tests.support.ledgers import Fate, put, write
 from tests.unit.analysis.combining_fixture import CONTROL, TREATMENT, campaign, made
-from trialfleet_analysis.combining.command import combine
 from trialfleet_analysis.combining.make import make_combination
 from trialfleet_analysis.combining.product import EvidenceProduct
 from trialfleet_analysis.combining.render import show, to_html, to_json, to_markdown
+from trialfleet_analysis.commands.combine import combine
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.designs.contrast import Primary

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.commands.power import power
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "explanation" / "planning.md"

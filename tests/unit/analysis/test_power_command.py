@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.ledgers import Fate, plan, write
-from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.commands.power import power
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial

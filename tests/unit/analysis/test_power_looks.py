@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rich.text import Text
 
 from tests.support.task_rates import control_rates
-from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.commands.power import power
 from trialfleet_analysis.power_cli.stops_text import looks
 from trialfleet_designs.monitoring import design_of, futility_of, look_result
 from trialfleet_designs.power.stops import Stopping, looks_plan

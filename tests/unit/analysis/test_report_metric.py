@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
-from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.commands.power import power
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html

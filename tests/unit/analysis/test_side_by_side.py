@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.support.ledgers import read
 from tests.unit.analysis.combining_fixture import CONTROL, ONE, TREATMENT, TWO, Passes, campaign, ran
-from trialfleet_analysis.side_by_side.command import side_by_side as command
+from trialfleet_analysis.commands.side_by_side import side_by_side as command
 from trialfleet_analysis.side_by_side.rows import SideBySide, side_by_side
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.errors import OperatorError

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cli import SUMMARIES
-from trialfleet_runner.completion import SHELLS, completion
+from trialfleet_runner.commands.completion import SHELLS, completion
 
 
 def completed(*words: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Commands of the `trialfleet` binary that read results. Nothing slow is imported before it is needed."""
+"""`trialfleet report`. Nothing slow is imported before it is needed."""
 
 from __future__ import annotations
 

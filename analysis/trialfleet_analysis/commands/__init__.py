@@ -1,0 +1,1 @@
+"""The commands that read results, one module each: imported only when called."""

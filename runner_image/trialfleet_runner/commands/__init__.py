@@ -1,0 +1,1 @@
+"""The commands that need no other package, one module each."""
