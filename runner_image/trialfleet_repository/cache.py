@@ -68,8 +68,8 @@ def _unusable(folder: Path, error: OSError) -> OperatorError:
 class Cache:
     """Folders in trialfleet's own folder below `root`, which may hold anything else. Each is created on first use.
 
-    They hold fixes and hidden tests, so only their owner may enter them, except `environments`: an agent of
-    another uid runs programs in it.
+    They hold fixes and hidden tests, so only their owner may enter them, except `environments` and
+    `agent_versions`: an agent of another uid runs programs in them.
     """
 
     root: Path
@@ -119,6 +119,10 @@ class Cache:
     @property
     def agent_checks(self) -> Path:
         return self.folder("agent-checks")
+
+    @property
+    def agent_versions(self) -> Path:
+        return self.folder("agent-versions", 0o755)
 
     @property
     def validations(self) -> Path:

@@ -11,6 +11,8 @@ from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.exit_codes import CommandExit
 
 if TYPE_CHECKING:
+    from trialfleet_agents.agent_check.delivery_matrix import DeliveryMatrix
+    from trialfleet_repository.cache import Cache
     from trialfleet_runner.agent_check.canary_run import AgentCheck
 
 
@@ -41,35 +43,82 @@ def list_agents(as_json: bool) -> None:
 @agents.command("check")
 @click.argument("kind")
 @click.option("--model", metavar="NAME", help="Full name of the model. [default: one that the program accepts]")
+@click.option(
+    "--version", metavar="X", help="Install and measure this version, and say what it changes of the pinned one."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the measurement as JSON.")
-def check_agent(kind: str, model: str | None, as_json: bool) -> None:
+def check_agent(kind: str, model: str | None, version: str | None, as_json: bool) -> None:
     """Measure which deliveries reach the model of the agent KIND in its installed version.
 
     Its real program runs in bubblewrap, against a server that plays a model: it needs no key and costs no
     money. What each delivery brings along into the first request, apart from its text, is listed below the table.
     The measurement is kept in the cache, and goes into every plan that is made here for this version.
 
+    With --version, that version is installed into the cache, from the package index that npm or pip is configured
+    for, and so is the pinned one unless it is on this machine or was measured here.
+
     Exits 2 if a delivery does not behave as the agent's adapter declares.
     """
-    from trialfleet_agents.agent_check.kept_matrix import keep
     from trialfleet_repository.cache import Cache
-    from trialfleet_runner.agent_check.canary_run import check
 
-    found = check(kind, model)
-    keep(Cache.default(), found.identity, found.matrix)
+    cache = Cache.default()
+    pinned = None if version is None else _measure_pinned(kind, model, cache)
+    found = _measure(kind, model, cache, version)
     differing = found.matrix.differing(found.identity.reach)
-    click.echo(_as_json(found, differing) if as_json else _as_text(found))
+    click.echo(_as_json(found, differing, pinned) if as_json else _as_text(found, pinned))
     if differing:
         raise click.exceptions.Exit(CommandExit.OPERATOR)
 
 
-def _as_json(found: AgentCheck, differing: Sequence[str]) -> str:
+def _measure(kind: str, model: str | None, cache: Cache, version: str | None) -> AgentCheck:
+    """And keep what was measured. `version`: of a program that is installed; None: the one of this machine."""
+    from trialfleet_agents.agent_check.kept_matrix import keep
+    from trialfleet_agents.version_install import install_version
+    from trialfleet_runner.agent_check.canary_run import check
+
+    program = None if version is None else install_version(kind, version, cache.agent_versions)
+    found = check(kind, model, program)
+    keep(cache, found.identity, found.matrix)
+    return found
+
+
+def _measure_pinned(kind: str, model: str | None, cache: Cache) -> DeliveryMatrix:
+    """As it was measured before with the same model, else now."""
+    from trialfleet_agents.agent_check.kept_matrix import kept
+    from trialfleet_agents.pinned import pinned
+    from trialfleet_agents.registry import agent
+    from trialfleet_ledger.errors import OperatorError
+    from trialfleet_runner.agent_check.canary_run import spec_of
+
+    wanted = pinned()[kind].version if kind in pinned() else None
+    try:
+        here = agent(kind).identify(spec_of(kind, model))
+    except OperatorError:
+        here = None  # it is not on this machine, or the kind is not known: what installs it says so
+    if here is None or here.version != wanted:
+        return _measure(kind, model, cache, wanted or "").matrix
+    matrix = kept(cache, here)
+    if matrix is not None and matrix.model == here.model:
+        return matrix
+    return _measure(kind, model, cache, None).matrix
+
+
+def _as_json(found: AgentCheck, differing: Sequence[str], pinned: DeliveryMatrix | None) -> str:
+    from trialfleet_agents.agent_check.version_changes import list_changes
+
     shown = {**found.matrix.model_dump(mode="json"), "differing": differing, "wall_s": round(found.wall_s, 1)}
+    if pinned is not None:
+        shown["changes"] = {"since": pinned.version, "list": list_changes(pinned, found.matrix)}
     return printable_json(shown, indent=1)
 
 
-def _as_text(found: AgentCheck) -> str:
+def _as_text(found: AgentCheck, pinned: DeliveryMatrix | None) -> str:
     from trialfleet_agents.agent_check.agent_tables import comparison
+    from trialfleet_agents.agent_check.version_changes import list_changes
 
     title = f"{found.identity.kind} {found.matrix.version}, measured in {found.wall_s:.0f} s"
-    return f"{title}\n{comparison(found.matrix, found.identity.reach)}"
+    lines = [title, comparison(found.matrix, found.identity.reach)]
+    if pinned is not None:
+        changes = list_changes(pinned, found.matrix) or ["nothing that is measured here"]
+        lines += [f"\nchanged since {pinned.version}, the pinned version:", *(f"  {one}" for one in changes)]
+    return "\n".join(lines)

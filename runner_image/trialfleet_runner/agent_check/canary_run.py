@@ -65,13 +65,13 @@ class AgentCheck:
     wall_s: float
 
 
-def check(kind: str, model: str | None = None) -> AgentCheck:
+def check(kind: str, model: str | None = None, program: Path | None = None) -> AgentCheck:
     """Run the agent of this kind in temporary folders. Meanwhile HOME of this process is another folder,
-    with context files that must not reach the model. Raises `OperatorError` when the agent is not installed or
-    cannot be checked, without bubblewrap, or when its program does not play the script to its end."""
-    tools, sandbox = _tools_of(kind), choose("bubblewrap")
-    spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
-    identity, begun = agent(kind).identify(spec), time.monotonic()
+    with context files that must not reach the model. `program`: another than the one on this machine. Raises
+    `OperatorError` when the agent is not installed or cannot be checked, without bubblewrap, or when its program
+    does not play the script to its end."""
+    sandbox, spec = choose("bubblewrap"), spec_of(kind, model, program)
+    tools, identity, begun = _tools_of(kind), agent(kind).identify(spec), time.monotonic()
     run = _CheckedAgent(identity, spec, sandbox, tools)
     requests = _requests(run, script(tools), workspace_files())
     looked = list[ModelRequest]()
@@ -80,6 +80,13 @@ def check(kind: str, model: str | None = None) -> AgentCheck:
     arms = compare_arms(identity.reach, _make_first_request(run))
     matrix = delivery_matrix.measured(identity, _list_strings(requests), _list_strings(looked), arms)
     return AgentCheck(identity, matrix, time.monotonic() - begun)
+
+
+def spec_of(kind: str, model: str | None = None, program: Path | None = None) -> AgentSpec:
+    """The agent that `check` runs."""
+    options = {} if program is None else {"binary": str(program)}
+    wanted = model or _tools_of(kind).model
+    return AgentSpec(kind=kind, model=wanted, max_turns=10, timeout_s=TIMEOUT_S, options=options)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,45 @@
+"""What another version of an agent changes of its measured deliveries. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix
+
+
+def list_changes(before: DeliveryMatrix, after: DeliveryMatrix) -> list[str]:
+    """Sentences; none of two versions that measure the same. Which root files are sent, which deliveries reach the
+    model, and what each brings along into the first request."""
+    return [*_root_files(before, after), *_deliveries(before, after), *_brought_along(before, after)]
+
+
+def _root_files(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:
+    for verb, names in (
+        ("no longer sends", _without(before.root_files, after.root_files)),
+        ("now sends", _without(after.root_files, before.root_files)),
+    ):
+        if names:
+            yield f"{verb} {', '.join(names)} of the workspace's root"
+
+
+def _deliveries(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:
+    for name in CheckedDelivery:
+        if before.reached[name] is not after.reached[name]:
+            yield f"{name}: {'now reaches' if after.reached[name] else 'no longer reaches'} the model"
+
+
+def _brought_along(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:
+    for name in CheckedDelivery:
+        was, now = before.also_differ.get(name), after.also_differ.get(name)
+        if was is None or now is None:  # not given in one of them, which its own line says
+            continue
+        yield from (f"with {name}, the first request now also differs in {one}" for one in _without(now, was))
+        yield from (f"with {name}, the first request no longer differs in {one}" for one in _without(was, now))
+    for one in _without(after.control, before.control):
+        yield f"two runs that are given the same now differ in {one}"
+    for one in _without(before.control, after.control):
+        yield f"two runs that are given the same no longer differ in {one}"
+
+
+def _without(some: Sequence[str], others: Sequence[str]) -> list[str]:
+    return [one for one in some if one not in others]
