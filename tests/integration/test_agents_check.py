@@ -53,8 +53,8 @@ def test_what_reaches_its_model_is_what_its_adapter_declares(
 def test_another_version_is_measured_and_compared_with_the_pinned_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other is the installed one, where the script that installs it finds it; the pinned one was measured before,
-    and sent no AGENTS.md then."""
+    """The other is the installed one, where the script that installs it finds it. The pinned one was measured
+    before, and sent no AGENTS.md then."""
     monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path))
     pin, cache = pinned()["codex"], Cache(tmp_path)
     installed = Path(os.environ.get(pin.variable, "/nowhere/bin/codex")).parents[1] / "codex"
