@@ -1,5 +1,5 @@
 """`make test`: files of tests that compute, one a core, beside those that wait for processes and clocks, those of
-stores, and those of pods.
+stores, those of pods, and those of controllers in pods.
 
 Which file belongs where, and what begins first, comes from the recorded costs, which a run of all tests refreshes.
 What `python -m tests.pools` is given goes to pytest; paths choose files of tests.
@@ -32,10 +32,13 @@ NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothi
 # What a caller runs meanwhile, on the servers: the pools that need them begin when these files exist.
 AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 # More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
+# A controller in a pod starts a Ray, some twenty processes: one at a time.
 _CORES = os.cpu_count() or 2
-WORKERS = {"computing": _CORES, "waiting": 1, "stores": 1, "pods": 3}
-SERVED = ("stores", "pods")
+WORKERS = {"computing": _CORES, "waiting": 1, "stores": 1, "pods": 2, "controllers": 1}
+CLUSTER = ("pods", "controllers")
+SERVED = ("stores", *CLUSTER)
 NEEDS_STORE = re.compile(r'needs\("s3"')
+NEEDS_CONTROLLER = re.compile(r'"(controller-image|kuberay)"')
 UNMEASURED_S = 15.0  # what a file is expected to take that no run has measured
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
 RATCHET = 17.0
@@ -83,12 +86,11 @@ def _in_order(files: Iterable[str], costs: dict[str, Cost]) -> tuple[str, ...]:
 
 def _room(file: str) -> str:
     """The pool by what the file's tests need, before waiting and computing are told apart."""
-    if file.startswith("tests/cluster/"):
-        return "pods"
     path = ROOT / file
-    stores = file.startswith("tests/integration/store/") or (
-        path.exists() and NEEDS_STORE.search(path.read_text())
-    )
+    text = path.read_text() if path.exists() else ""
+    if file.startswith("tests/cluster/"):
+        return "controllers" if NEEDS_CONTROLLER.search(text) else "pods"
+    stores = file.startswith("tests/integration/store/") or NEEDS_STORE.search(text)
     return "stores" if stores else "computing"
 
 
@@ -184,7 +186,7 @@ def main(arguments: Sequence[str]) -> int:
     code, measured, skips = run_files(files, recorded, options)
     if not paths:
         used = used_core_seconds() - sum(
-            cost.core_seconds for file, cost in measured.items() if _room(file) == "pods"
+            cost.core_seconds for file, cost in measured.items() if _room(file) in CLUSTER
         )
         print(describe_cost(used))
         write_costs({file: cost for file, cost in merge_costs(recorded, measured).items() if file in files})

@@ -61,7 +61,9 @@ def test_what_needs_servers_is_in_a_pool_that_starts_when_they_are_free() -> Non
     pools = {pool.name: pool.files for pool in divide_files(select_files([]), {})}
     assert "tests/integration/test_campaign_on_s3.py" in pools["stores"]
     assert "tests/integration/test_revoked_key_here.py" in pools["stores"]
-    assert {file.split("/")[1] for file in pools["pods"]} == {"cluster"}
+    assert {file.split("/")[1] for name in ("pods", "controllers") for file in pools[name]} == {"cluster"}
+    assert "tests/cluster/test_submit.py" in pools["controllers"]
+    assert "tests/cluster/test_kept_pods.py" in pools["pods"]
 
 
 def test_paths_choose_files_and_folders() -> None:
