@@ -169,6 +169,12 @@ def hidden(ran: Ran) -> None:
         assert secret not in ran.left.errors
 
 
+def test_it_has_the_tools_that_its_options_leave_it(attempts: Attempts) -> None:
+    options = {"tools": ["Read", "Edit", "Bash"], "disallowed_tools": ["Bash"]}
+    ran = attempts.run([Say("Done.")], options=options)
+    assert {tool["name"] for tool in ran.main[0].body["tools"]} == {"Read", "Edit"}
+
+
 def test_bait_that_does_reach_the_model_is_a_loss(attempts: Attempts) -> None:
     """The control of the tests above: the same bait, without the namespace that hid it."""
     ran = attempts.run([Say("Done.")], isolation="subreaper")

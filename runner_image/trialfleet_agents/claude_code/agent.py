@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -60,14 +60,19 @@ _QUIET = {
 _DEFAULT_SETTINGS = {"enabledPlugins": {"agents-md@builtin": False}}
 
 
+ToolName = Annotated[str, Field(pattern=r"^\w+$")]  # the program splits its list at commas and spaces
+
+
 class ClaudeCodeOptions(ModelAgentOptions):
     """`agent.options` of kind claude-code.
 
     `max_retries`: how often the program itself retries a failed request (waits grow to 32 s; 10 are about three
-    minutes). `settings`: of its settings.json; hooks are the condition's.
+    minutes). `tools`: the only built-in tools that it has; none given: all. `disallowed_tools`: what it has not,
+    or not with some arguments. `settings`: of its settings.json; hooks are the condition's.
     """
 
     max_retries: int = Field(default=10, ge=0, le=30)
+    tools: tuple[ToolName, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     provider: str = "anthropic"  # read by the runner, which holds the key
@@ -137,7 +142,8 @@ def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str
     spec = setup.spec
     assert spec.model is not None
     effort = ("--effort", options.effort) if options.effort else ()
-    tools = ("--tools", ",".join(_READ_ONLY_TOOLS)) if setup.preflight else ()
+    only = _READ_ONLY_TOOLS if setup.preflight else options.tools
+    tools = ("--tools", ",".join(only)) if only else ()
     return (
         *("--print", "--output-format", "stream-json", "--verbose"),
         *("--max-turns", str(spec.max_turns)),
