@@ -17,7 +17,7 @@ from typing import Any
 
 from trialfleet_controller.hosting.private_ray import quietly
 
-NODE_WITHIN_S = 150
+NODE_WITHIN_S = 400
 
 
 def main() -> None:
