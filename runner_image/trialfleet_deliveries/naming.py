@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable, Sequence
 
-from trialfleet_deliveries import tokens
 from trialfleet_deliveries.nodes import ROOT_NAMES, child_nodes, root_file
 from trialfleet_deliveries.texts import render
 
@@ -23,33 +22,9 @@ def listed(paths: Sequence[str]) -> str:
     return "\n".join(f"- `{path}`" for path in paths)
 
 
-def fitting(paths: Sequence[str], *, max_tokens: int) -> tuple[str, ...]:
-    """As many of the first `paths` as `naming` can say within `max_tokens`."""
-    kept = tuple(paths)
-    while kept and tokens.count(naming(kept)) > max_tokens:
-        kept = kept[:-1]
-    return kept
-
-
 def two_lines(language: str, test_framework: str) -> str:
     """The placebo: two lines that name the language and the test framework."""
     return render("placebo", language=language, test_framework=test_framework)
-
-
-def neutral(length: int, *, language: str, test_framework: str) -> str:
-    """`two_lines`, then words that name nothing, of exactly `length` tokens where the tokenizer allows it and
-    never of more; the two lines alone where they are longer. The same every time."""
-    text, sentences = two_lines(language, test_framework), render("placebo_filler").splitlines()
-    place = 0
-    while tokens.count(text) < length:
-        text += ("\n\n" if place == 0 else " ") + sentences[place % len(sentences)]
-        place += 1
-    if place == 0:
-        return text
-    text = tokens.truncate(text, length).rstrip()
-    while tokens.count(text + ".") <= length and tokens.count(text) < length:
-        text += "."
-    return text
 
 
 def globs_of(paths: Sequence[str]) -> tuple[str, ...]:

@@ -58,11 +58,6 @@ def name() -> str:
     return f"tiktoken {version('tiktoken')} {ENCODING}"
 
 
-def load_vocabulary() -> None:
-    """Before the first count, which else takes half a second longer."""
-    _encoding()
-
-
 def count(text: str) -> int:
     """Tokens of `text`; special tokens are counted as ordinary text."""
     return sum(len(_encoding().encode_ordinary(part)) for part in _countable(text))

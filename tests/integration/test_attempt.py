@@ -120,10 +120,15 @@ def test_the_agent_finds_the_projects_metadata(lab: Lab, isolation: str, monkeyp
 
 
 def test_the_task_comes_first_and_no_condition_changes_its_words(lab: Lab) -> None:
+    """A runner that counted the tokens of the inline text would take half a core second more."""
     prompts: dict[str, bytes] = {}
     for attempt, name in enumerate(["none", "placebo", "flat_llm", "intent_layer", "preamble_only"], start=1):
-        left = lab.run(lab.grants(NOP, name, attempt=attempt))
+        env = {"PYTHONPROFILEIMPORTTIME": "1"} if name == "preamble_only" else {}
+        left = lab.run(lab.grants(NOP, name, attempt=attempt), env=env)
         prompts[name] = left.bundle.files["prompt.txt"]
+    imported = {line.rpartition("|")[2].strip() for line in left.errors.splitlines()}
+    assert "trialfleet_deliveries.delivery" in imported
+    assert imported.isdisjoint({"tiktoken", "regex", "trialfleet_deliveries.tokens"})
     assert prompts["placebo"] == prompts["none"]
     assert all(prompt.startswith(prompts["none"]) for prompt in prompts.values())
     assert b"tenth of a percent" in prompts["preamble_only"]

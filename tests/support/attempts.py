@@ -17,7 +17,8 @@ import yaml
 from tests.support.attempt_runners import EXECUTED, run_attempt
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.extensions import extensions, with_extensions
-from trialfleet_deliveries import texts
+from trialfleet_controller.planning.frozen_text import store_text, with_inline_text
+from trialfleet_deliveries import texts, tokens
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.conditions import PRESETS, Condition
@@ -237,11 +238,14 @@ class Lab:
             inline=chosen.inline,
         )
         resolved = with_extensions(resolved, extensions(chosen, self.root, "lab", objects))
-        if told is not None:
-            frozen = {"text": None if told.text is None else objects.put(told.text.encode())}
+        order = self.planned.order
+        if told is None:
+            resolved = with_inline_text(resolved, chosen, order, None, (), seed=7, objects=objects)
+        else:
+            frozen = {} if told.text is None else store_text(told.text, objects)
             frozen |= {"targets": told.targets, "globs": told.globs, "abstained": told.abstained}
-            resolved = resolved.model_copy(update=frozen)
-        (cell,) = watched(task, self.planned.order, [resolved], objects)
+            resolved = resolved.model_copy(update=frozen | {"tokenizer": tokens.name()})
+        (cell,) = watched(task, order, [resolved], objects)
         return cell.condition
 
     def grants(

@@ -83,7 +83,6 @@ def _composed(task: LoadedTask, order: TaskOrder, condition: ConditionOrder, obj
             task=objects.get(order.prompt).decode(),
             files=tree(condition.files),
             context=tree(condition.context),
-            anchor=order.anchor,
             text=None if condition.text is None else objects.get(condition.text).decode(),
         )
     except OperatorError as error:

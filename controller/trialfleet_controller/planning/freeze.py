@@ -21,13 +21,13 @@ from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.deliveries import check_deliveries, reachable
 from trialfleet_controller.planning.dry_run import dry_run_banner
 from trialfleet_controller.planning.extensions import extensions, with_extensions
+from trialfleet_controller.planning.frozen_text import with_inline_text
 from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_controller.planning.predicted_targets import (
     Predictor,
     content_digest,
     order_digest,
     require,
-    told,
 )
 from trialfleet_controller.planning.repository_programs import refuse_repository_program
 from trialfleet_deliveries import texts, tokens
@@ -89,19 +89,7 @@ def prepare(
     for n, task in enumerate(tasks, 1):
         predictor = Predictor(task, shop.cache, shop.objects, shop.mirrors) if _predicted(file, task) else None
         made = _planned(file, task, shop, f"[{n}/{len(tasks)}]", predictor)
-        near = predictor.near if predictor else ()
-        resolved = [
-            told(
-                orders[task.id, name],
-                condition,
-                made.order,
-                made.prediction,
-                near,
-                seed=spec.seed,
-                objects=shop.objects,
-            )
-            for name, condition in file.conditions.items()
-        ]
+        resolved = _with_texts(file, task, made, orders, predictor, shop.objects)
         planned.append(made)
         cells += watched(task, made.order, resolved, shop.objects)
     check_empty(file, cells)
@@ -176,6 +164,33 @@ def _condition_orders(
         for task in tasks
         for name, condition in file.conditions.items()
     }
+
+
+def _with_texts(
+    file: CampaignFile,
+    task: LoadedTask,
+    planned: PlannedTask,
+    orders: Mapping[tuple[str, str], ConditionOrder],
+    predictor: Predictor | None,
+    objects: Objects,
+) -> list[ConditionOrder]:
+    """The task's conditions with their inline texts, which rest on its anchor and its prediction."""
+    near = predictor.near if predictor else ()
+    try:
+        return [
+            with_inline_text(
+                orders[task.id, name],
+                condition,
+                planned.order,
+                planned.prediction,
+                near,
+                seed=file.spec.seed,
+                objects=objects,
+            )
+            for name, condition in file.conditions.items()
+        ]
+    except OperatorError as error:
+        raise OperatorError(error.message, where=f"{task.where}: {error.where}", hint=error.hint) from None
 
 
 def identified(file: CampaignFile) -> dict[str, Identity]:

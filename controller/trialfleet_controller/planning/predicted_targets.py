@@ -18,16 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialfleet_agents.context_files import strip
-from trialfleet_deliveries import texts, tokens
+from trialfleet_deliveries import texts
 from trialfleet_deliveries.anchor import frames_as_words
-from trialfleet_deliveries.naming import fitting, globs_of, naming, neutral
 from trialfleet_ledger.canonical import digest, sha256
-from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.operator_errors import REINSTALL
 from trialfleet_ledger.records.condition_order import ConditionOrder
-from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
+from trialfleet_ledger.records.task_order import PredictedTarget, Prediction
 from trialfleet_ledger.removal import remove
 from trialfleet_ledger.task import GitSource
 from trialfleet_repository.trees import pack
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 METHOD = "default"
 _NEEDED = ("tree_sitter", "numpy", "scipy", "snowballstemmer")
-_MOST = 5  # files that a text names
 
 
 def require(where: str) -> None:
@@ -174,50 +171,6 @@ def wrong_targets(
     return tuple(pool[place] for place in sorted(drawn))
 
 
-def told(
-    order: ConditionOrder,
-    condition: Condition,
-    task: TaskOrder,
-    prediction: Prediction | None,
-    near: Sequence[str],
-    *,
-    seed: int,
-    objects: Objects,
-) -> ConditionOrder:
-    """The order of a condition that names files, with its text stored as an object and its digest computed again.
-    If the prediction abstains, all conditions that depend on it add nothing: they differ in what they add, never
-    in when.
-    """
-    spec = condition.inline
-    if spec is None or spec.source == "nearest":
-        return order
-    predicted = () if prediction is None else tuple(target.path for target in prediction.targets)[:_MOST]
-    predicted = fitting(predicted, max_tokens=spec.max_tokens)
-    named = predicted
-    if spec.source == "oracle_targets":
-        named = fitting(task.targets[:_MOST], max_tokens=spec.max_tokens)
-    elif spec.source == "wrong_targets":
-        named = wrong_targets(near, task.targets, len(predicted), seed=seed, task=task.id)
-    text = naming(named) if named else None
-    if spec.source == "placebo_matched" and text is not None:
-        text = neutral(tokens.count(text), language=task.language, test_framework=task.test_framework)
-    made = order.model_copy(
-        update={
-            "text": None if text is None or spec.source == "preflight" else objects.put(text.encode()),
-            "targets": () if spec.source == "placebo_matched" else named,
-            "abstained": None if named else _why(condition, prediction),
-            "globs": (spec.globs or globs_of(named)) if spec.channel == "rules" else (),
-        }
-    )
-    return made.model_copy(update={"digest": order_digest(made)})
-
-
-def _why(condition: Condition, prediction: Prediction | None) -> str:
-    if condition.ceiling or prediction is None:
-        return "no_source"
-    return prediction.abstained or "too_long"
-
-
 def content_digest(order: ConditionOrder) -> str:
     """Digest of what is delivered; the condition's name does not matter."""
     return order_digest(order.model_copy(update={"name": "content"}))
@@ -226,5 +179,6 @@ def content_digest(order: ConditionOrder) -> str:
 def order_digest(order: ConditionOrder) -> str:
     """Digest of what is delivered, with the texts around it."""
     return digest(
-        order.model_dump(mode="json", exclude={"forbidden", "digest", "undelivered"}) | {"texts": texts.digest()}
+        order.model_dump(mode="json", exclude={"forbidden", "digest", "undelivered", "tokenizer"})
+        | {"texts": texts.digest()}
     )

@@ -16,7 +16,8 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_repository.trees import EntryKind, Tree, follow_links, read_files, unpack
 
-_NAMED = {"name", "digest", "files", "context", "forbidden", "undelivered"}  # of an order: not what is delivered
+_OF_CONTEXT = {"files", "context", "node", "truncated"}  # of an order: two of them may deliver the same
+_NOT_DELIVERED = {"name", "digest", "forbidden", "undelivered", "tokenizer"}
 
 
 def list_same_arms(plan: Plan, identities: Mapping[str, Identity], objects: Objects) -> Iterator[str]:
@@ -37,7 +38,8 @@ def list_same_arms(plan: Plan, identities: Mapping[str, Identity], objects: Obje
 def _is_same(
     task: TaskOrder, one: ConditionOrder, other: ConditionOrder, kind: str, reading: FileReading, objects: Objects
 ) -> bool:
-    if one.model_dump(exclude=_NAMED) != other.model_dump(exclude=_NAMED):
+    apart = _OF_CONTEXT | _NOT_DELIVERED
+    if one.model_dump(exclude=apart) != other.model_dump(exclude=apart):
         return False
     if (one.files, one.context) == (other.files, other.context):
         return True
@@ -59,7 +61,6 @@ def _deliver(
         task=objects.get(task.prompt).decode(),
         files=delivered or None,
         context=read_files(tree(condition.context)) or None,
-        anchor=task.anchor,
         text=None if condition.text is None else objects.get(condition.text).decode(),
         reading=reading,
     )

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records.base import BoundedCount, Frozen, Name, Sha256
+from trialfleet_ledger.records.base import BoundedCount, Count, Frozen, Name, Sha256
 
 InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets"]
 Channel = Literal["user", "system", "rules"]
@@ -107,7 +107,8 @@ class ConditionOrder(AddedParts):
     """One condition resolved for one task: deliveries with their content's digests.
 
     `digest` is over what is delivered. `forbidden` is not part of it: a further context of the task changes what
-    is watched for and not what is measured.
+    is watched for and not what is measured. Nor is `tokenizer`: another version that makes the same text changes
+    nothing.
     """
 
     name: Name
@@ -118,9 +119,13 @@ class ConditionOrder(AddedParts):
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False
     inline: InlineSpec | None = None
-    text: Sha256 | None = None  # object: the inline text of a source that the plan freezes; None: it has none
+    text: Sha256 | None = None  # object: the whole inline text; None: there is none, or the pre-flight makes it
+    text_tokens: Count | None = None  # its length
+    truncated: bool = False  # something was left out of it, or all, because of its limit
+    node: str | None = None  # the covering node, of `nearest`: a path of the tree
+    tokenizer: str | None = None  # what counted when the text was decided; None: it was not, and none is delivered
     targets: tuple[str, ...] = ()  # files that `text` names, or that the pre-flight looks at
-    abstained: str | None = None  # why there is no such text
+    abstained: str | None = None  # why a text that names files is not there
     globs: tuple[str, ...] = ()  # resolved, of a text that is pushed as a rule
     undelivered: tuple[str, ...] = ()  # left out of a condition that says `delivery: best_effort`
     skills: dict[Name, SkillOrder] = Field(default_factory=dict)

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from trialfleet_deliveries import tokens
 from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 from trialfleet_ledger.records.base import Frozen, build_models
 from trialfleet_runner.attempt import __main__ as attempt
@@ -28,7 +27,6 @@ from trialfleet_sandbox import bubblewrap, host, memory_group
 from trialfleet_sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
 _PRELOADED = (bubblewrap, host, memory_group)  # the runner imports them where it starts programs
-tokens.load_vocabulary()  # half a core second, which each attempt with inline text would take
 _KEPT = {signal.SIGTERM}  # pending in a runner that is not ready for it; none reaches the server
 
 

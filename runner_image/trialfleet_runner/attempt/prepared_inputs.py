@@ -122,7 +122,6 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
             task=words,
             files=files or None,
             context=trees.read_files(inputs.tree(condition.context)) or None,
-            anchor=task.anchor,
             text=None if condition.text is None else inputs.text(condition.text),
             reading=reading,
         )

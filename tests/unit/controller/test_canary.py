@@ -11,6 +11,7 @@ from tests.support.plans import make_plan
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.freeze import check_differing, check_empty
+from trialfleet_controller.planning.frozen_text import with_inline_text
 from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
@@ -99,7 +100,7 @@ def test_what_a_condition_delivers_in_another_form_is_not_forbidden_to_it(tmp_pa
     ("nearest", "shop/cart.py", False),
     ("nearest", "cli.py", True),  # only the root's node covers it
     ("nearest", None, True),
-    ("oracle_targets", "shop/cart.py", True),  # nothing was frozen
+    ("targets", "shop/cart.py", True),  # nothing was predicted
     ("preflight", None, False),  # each attempt makes it
 ])  # fmt: skip
 def test_a_cell_whose_condition_has_nothing_to_say(
@@ -110,8 +111,10 @@ def test_a_cell_whose_condition_has_nothing_to_say(
     (tmp_path / "tree" / "shop" / "AGENTS.md").write_text("# Shop\n\n## Pitfalls\n\n- Prices are in cents.\n")
     task = task_of(tmp_path, tree=TREE)
     tree = context_object(task, "tree", objects=objects)
-    near = ConditionOrder(name="near", digest="0" * 64, context=tree, inline=InlineSpec(source=source))
+    condition = Condition(inline=InlineSpec(source=source))
+    near = ConditionOrder(name="near", digest="0" * 64, context=tree, inline=condition.inline)
     order = order_of(objects).model_copy(update={"anchor": anchor})
+    near = with_inline_text(near, condition, order, None, (), seed=7, objects=objects)
     bare = ConditionOrder(name="none", digest="1" * 64)
     assert [cell.empty for cell in watched(task, order, [near, bare], objects)] == [empty, False]
 

@@ -17,7 +17,7 @@ from tests.unit.controller.test_predicted_targets import FOUND, NEAR, TASK
 from tests.unit.runner.test_claude_job import job, program, settings, spec
 from trialfleet_controller.authoring.asked import KINDS, asked
 from trialfleet_controller.authoring.outline import outline
-from trialfleet_controller.planning.predicted_targets import told
+from trialfleet_controller.planning.frozen_text import with_inline_text
 from trialfleet_deliveries import preflight, texts
 from trialfleet_deliveries.composed import Composed
 from trialfleet_deliveries.delivery import compose, with_text
@@ -25,6 +25,7 @@ from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import Channel, ConditionOrder
 from trialfleet_ledger.records.measurements import PreflightResult
+from trialfleet_repository.trees import TreeEntry, pack
 from trialfleet_tasks import prompts
 from trialfleet_tasks.validate.output import CAP, tail
 
@@ -81,17 +82,18 @@ def delivered(condition: Condition, objects: Objects, tree: dict[str, bytes]) ->
         name="c",
         digest="0" * 64,
         files="1" * 64 if condition.files else None,
+        context=objects.put(pack({path: TreeEntry(data) for path, data in tree.items()})),
         pull=condition.pull,
         hook=condition.hook,
         inline=condition.inline,
     )
-    order = told(order, condition, TASK, FOUND, NEAR, seed=7, objects=objects)
+    task = TASK.model_copy(update={"anchor": "a/zz.py"})
+    order = with_inline_text(order, condition, task, FOUND, NEAR, seed=7, objects=objects)
     made = compose(
         order,
         task="zz",
         files=tree if condition.files else None,
         context=tree,
-        anchor="a/zz.py",
         text=None if order.text is None else objects.get(order.text).decode(),
     )
     if condition.inline is not None and condition.inline.source == "preflight":
@@ -165,7 +167,7 @@ MODULES = (
     AGENTS / "claude_code/agent.py",
     TASKS / "validate/output.py",
     *(CONTROLLER / "authoring" / f"{name}.py" for name in ("asked", "build", "outline", "writer")),
-    CONTROLLER / "planning/predicted_targets.py",
+    *(CONTROLLER / "planning" / f"{name}.py" for name in ("frozen_text", "predicted_targets")),
 )
 ENGLISH = re.compile(r"[A-Za-z']{2,}(?:[ ,;:.]+[A-Za-z'`]+){3,}")
 # What is said to operators and records, and patterns.

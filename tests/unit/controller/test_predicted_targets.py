@@ -13,7 +13,8 @@ from tests.support.plans import make_plan
 from trialfleet_agents.protocol import Identity
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.deliveries import check_deliveries
-from trialfleet_controller.planning.predicted_targets import order_digest, told, wrong_targets
+from trialfleet_controller.planning.frozen_text import with_inline_text
+from trialfleet_controller.planning.predicted_targets import order_digest, wrong_targets
 from trialfleet_deliveries import tokens
 from trialfleet_deliveries.naming import naming
 from trialfleet_deliveries.reach import Reach
@@ -40,7 +41,7 @@ def resolved(
     condition: Condition, objects: Objects, found: Prediction | None = FOUND, *, task: TaskOrder = TASK
 ) -> tuple[ConditionOrder, str | None]:
     order = ConditionOrder(name="c", digest="0" * 64, inline=condition.inline)
-    made = told(order, condition, task, found, NEAR, seed=7, objects=objects)
+    made = with_inline_text(order, condition, task, found, NEAR, seed=7, objects=objects)
     return made, None if made.text is None else objects.get(made.text).decode()
 
 
@@ -124,7 +125,8 @@ def test_another_seed_or_task_is_another_draw() -> None:
 
 def test_a_conditions_digest_is_of_all_that_it_delivers_and_of_nothing_else() -> None:
     order = ConditionOrder(name="c", digest="0" * 64, context="1" * 64, inline=InlineSpec(source="nearest"))
-    watched = order.model_copy(update={"digest": "2" * 64, "forbidden": {"flat": ("a line",)}})
+    unmeasured = {"digest": "2" * 64, "forbidden": {"flat": ("a line",)}, "tokenizer": "tiktoken 1"}
+    watched = order.model_copy(update=unmeasured)
     assert order_digest(order) == order_digest(watched)
     others = [
         order.model_copy(update=change) for change in ({"fail_fast": True}, {"globs": ("a",)}, {"name": "d"})

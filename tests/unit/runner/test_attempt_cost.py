@@ -17,12 +17,16 @@ from trialfleet_repository.patch import changes_of, diff
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_repository.workspace import Template, build_template, clone
 
-# Builds of environments, other backends' sandboxes, the task file's models.
+# Builds of environments, other backends' sandboxes, the task file's models, counting tokens.
 NOT_IN_A_PODS_ATTEMPT = [
     "configparser",
     "difflib",
     "html.parser",
+    "regex",
+    "tiktoken",
     "tomllib",
+    "trialfleet_deliveries.inline_texts",
+    "trialfleet_deliveries.tokens",
     "trialfleet_repository.environments.package_index",
     "trialfleet_sandbox.bubblewrap",
     "trialfleet_sandbox.host",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.composing import compose_planned
 from trialfleet_deliveries.composed import Composed
-from trialfleet_deliveries.delivery import compose
 from trialfleet_deliveries.placement import (
     AS_NAMED,
     PROMPT,
@@ -107,7 +107,7 @@ def test_nested_files_that_nothing_delivers() -> None:
 def made(reading: FileReading, preset: str = "flat_llm") -> Composed:
     wanted = PRESETS[preset]
     order = ConditionOrder(name=preset, digest="0" * 64, pull=wanted.pull, hook=wanted.hook, inline=wanted.inline)
-    return compose(order, task="Mend it.\n", files=TREE, context=TREE, anchor="a/b.py", reading=reading)
+    return compose_planned(order, task="Mend it.\n", files=TREE, context=TREE, anchor="a/b.py", reading=reading)
 
 
 def test_the_pull_sentence_names_the_file_that_is_there() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.composing import compose_planned
 from trialfleet_deliveries import tokens
 from trialfleet_deliveries.composed import Composed, Rule
 from trialfleet_deliveries.delivery import compose, with_text
-from trialfleet_deliveries.naming import fitting, globs_of, naming, neutral, two_lines
+from trialfleet_deliveries.inline_texts import fitting, neutral
+from trialfleet_deliveries.naming import globs_of, naming, two_lines
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.conditions import PRESETS
 from trialfleet_ledger.errors import OperatorError
@@ -55,7 +57,7 @@ def composed(
     text: str | None = None,
     **fields: object,
 ) -> Composed:
-    return compose(order(**fields), task=TASK, files=files, context=context, anchor=anchor, text=text)
+    return compose_planned(order(**fields), task=TASK, files=files, context=context, anchor=anchor, text=text)
 
 
 def test_tree_with_pull_and_hook() -> None:

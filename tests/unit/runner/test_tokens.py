@@ -13,7 +13,7 @@ from tiktoken_ext import openai_public
 
 from tests.support.vocabulary import digest_of_published, pack_vocabulary
 from trialfleet_deliveries import tokens
-from trialfleet_deliveries.delivery import Inline, cut
+from trialfleet_deliveries.inline_texts import Inline, cut
 from trialfleet_deliveries.markdown import select
 
 TITLES = ("Pitfalls", "Contracts")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.composing import compose_planned
 from trialfleet_controller.planning.canaries import MIN_CHARS, MIN_WORDS, MOST, undelivered
 from trialfleet_deliveries.composed import Composed
-from trialfleet_deliveries.delivery import compose
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.records.condition_order import ConditionOrder
 
@@ -32,7 +32,7 @@ def composed(condition: Condition, contexts: dict[str, dict[str, bytes]] = CONTE
     order = ConditionOrder(
         name="c", digest="0" * 64, pull=condition.pull, hook=condition.hook, inline=condition.inline
     )
-    return compose(
+    return compose_planned(
         order,
         task=TASK,
         files=contexts[condition.files] if condition.files else None,
