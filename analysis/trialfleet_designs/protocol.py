@@ -24,6 +24,7 @@ from trialfleet_ledger.designs.looks import Decision, DecisionResult, StageCount
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.outcome import Outcome as TrialOutcome
 from trialfleet_statistics.comparisons import EquivalenceTest
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, TaskRepositories
 from trialfleet_statistics.estimates import Interval
 from trialfleet_statistics.power import TaskRates
 
@@ -59,7 +60,8 @@ class PowerQuestion:
     """What `power` asks of a design. `rates`: of the tasks, its control being the condition that is expected to
     pass least; `population`: what they are, in words; `reps`: several designs; `effect`: None: not named; `cv`: a
     metric's coefficient of variation within a task and condition, None: not stated; `pilot`: that of each metric
-    as a pilot has it; `pilot_of_means`: the same for differences of means."""
+    as a pilot has it; `pilot_of_means`: the same for differences of means; `repositories`: of the
+    tasks."""
 
     campaign: str
     rates: TaskRates
@@ -70,6 +72,7 @@ class PowerQuestion:
     cv: float | None = None
     pilot: Mapping[str, float] = field(default_factory=dict[str, float])
     pilot_of_means: Mapping[str, float] = field(default_factory=dict[str, float])
+    repositories: TaskRepositories = UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,12 @@ from scipy import optimize, special
 
 from trialfleet_designs.comparison.columns import CellCounts, FourCounts, Scheme
 from trialfleet_designs.comparison.contrast import Contrast
+from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_designs.monitoring import design_of, drop_block_of, futility_of
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import revised_reps
 from trialfleet_statistics.comparisons import variance_components
+from trialfleet_statistics.comparisons.repositories import TaskRepositories
 from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, cannot_reject
 from trialfleet_statistics.power import (
     CampaignEffect,
@@ -170,7 +172,8 @@ class PowerSummary:
     """Of the primary contrast, or of the first contrast where none was declared. `mean`, `icc`, `sigma_int`: the
     nuisance values that these numbers rest on, of both arms together. `equal`: designs of as many trials, fewest
     tasks first; `balance_reps`: the reps at which the noise within tasks equals the spread of effects between them
-    (None: not known, or no more spread than chance was seen). `planned`: where looks are declared."""
+    (None: not known, or no more spread than chance was seen). `planned`: where looks are declared. `freedom`:
+    degrees of freedom of the test on tasks like these."""
 
     mean: float | None
     icc: Interval
@@ -181,6 +184,7 @@ class PowerSummary:
     equal: tuple[More, ...] = ()
     balance_reps: float | None = None
     planned: PlannedPower | None = None
+    freedom: float | None = None
 
 
 POWER = 0.8
@@ -196,13 +200,15 @@ LIKE: Estimand = "tasks_like_these"
 @dataclass(frozen=True)
 class Nuisance:
     """`mean` pass rate, both arms together; `icc` between tasks; `sigma_int`; `tasks`; `reps`: the harmonic mean
-    of the cells' valid trials, which is what unequal cells are worth: a single loss in cells of 5 leaves 4.9."""
+    of the cells' valid trials, which is what unequal cells are worth: a single loss in cells of 5 leaves 4.9.
+    `repositories`: of the tasks."""
 
     mean: float
     icc: Interval
     sigma_int: float | None
     tasks: int
     reps: float
+    repositories: TaskRepositories
 
     @property
     def whole_reps(self) -> int:
@@ -218,7 +224,8 @@ def power_summary(contrast: Contrast | None, scheme: Scheme, counts: CellCounts)
     if contrast is None or four is None or not four[0].size:
         nothing = Interval(None, None, None, 0.95, 0, "pooled_random_icc", LIKE, "no task with valid trials")
         return PowerSummary(None, nothing, None, (), (), ())
-    found, tasks = _nuisance(contrast, four), own_tasks(four)
+    mask = counts.tasks_of(scheme, contrast)
+    found, tasks = _nuisance(contrast, four, TasksClaim.of(scheme, mask, primary=True).named), own_tasks(four)
     on_these = _on_these_detectable(found, tasks, scheme)
     return PowerSummary(
         mean=found.mean,
@@ -233,6 +240,7 @@ def power_summary(contrast: Contrast | None, scheme: Scheme, counts: CellCounts)
         ),
         balance_reps=_balance(found),
         planned=_planned(tasks, scheme),
+        freedom=found.repositories.count_freedom(found.tasks),
     )
 
 
@@ -264,13 +272,13 @@ def _larger() -> list[tuple[int, int]]:
     return [(1, 1), *((1, n) for n in TIMES[1:]), *((n, 1) for n in TIMES[1:])]
 
 
-def _nuisance(contrast: Contrast, four: FourCounts) -> Nuisance:
+def _nuisance(contrast: Contrast, four: FourCounts, of: TaskRepositories) -> Nuisance:
     x_a, n_a, x_b, n_b = four
     both = np.concatenate([n_a, n_b])
     icc = variance_components(x_a + x_b, n_a + n_b).icc
     mean = float(np.mean((x_a / n_a + x_b / n_b) / 2))
     harmonic = both.size / float(np.sum(1 / both))  # `shared` tasks have trials in both arms
-    return Nuisance(mean, icc, contrast.heterogeneity.sigma_int, int(n_a.size), harmonic)
+    return Nuisance(mean, icc, contrast.heterogeneity.sigma_int, int(n_a.size), harmonic, of)
 
 
 def _on_these_detectable(found: Nuisance, tasks: OwnTasks, scheme: Scheme) -> Detectable:
@@ -294,17 +302,19 @@ def _like_these_detectable(contrast: Contrast, found: Nuisance, scheme: Scheme) 
     reason = None if mde is not None else TOO_LARGE
     if mde is None and (found.tasks == 1 or found.sigma_int is None):
         reason = ONE_TASK if found.tasks == 1 else UNKNOWN_SPREAD
+    reason = found.repositories.refused or reason
     return Detectable(LIKE, found.tasks, found.whole_reps, POWER, scheme.alpha, mde, reason, None)
 
 
 def _on_others_detects(tasks: int, reps: float, found: Nuisance, alpha: float) -> float | None:
     """The least effect of that design, by the formula of `reps_versus_tasks`. Without an estimate of the ICC tasks
     are taken as alike, which asks for more, not fewer, reps."""
-    if found.sigma_int is None:
+    if found.sigma_int is None or found.repositories.refused:
         return None
     mean = min(max(found.mean, 0.01), 0.99)
     within = within_variance(mean, mean, found.icc.estimate or 0.0) / (tasks * reps)
-    return least_effect(math.sqrt(within + found.sigma_int**2 / tasks), df=tasks - 1, alpha=alpha, power=POWER)
+    free, error = found.repositories.count_freedom(tasks), math.sqrt(within + found.sigma_int**2 / tasks)
+    return least_effect(error, df=free, alpha=alpha, power=POWER)
 
 
 def _more(times_tasks: int, times_reps: int, found: Nuisance, on_these: float | None, alpha: float) -> More:
@@ -370,6 +380,7 @@ def _on_others(
             tasks=found.tasks,
             reps=found.whole_reps,
             estimand=LIKE,
+            repositories=found.repositories,
             alpha=declared.alpha,
             simulations=simulations,
             seed=scheme.seed_of("power", LIKE),

@@ -23,7 +23,7 @@ from trialfleet_statistics.comparisons import (
     stratified_exact,
 )
 from trialfleet_statistics.comparisons.convolution import informative
-from trialfleet_statistics.estimates import Estimand, Floats, Integers, Interval, Test
+from trialfleet_statistics.estimates import Estimand, Integers, Interval, Test
 from trialfleet_statistics.intervals import Weights, stratified_miettinen_nurminen
 from trialfleet_statistics.pooling import (
     RandomEffects,
@@ -115,9 +115,7 @@ def combined(
 ) -> Combination:
     """Every number, without its sentences. `campaigns`: by `labelled`; `apart`: their `differences`. Where the
     declared estimands differ it is these tasks; where the alphas differ, the least."""
-    alpha = min(one.primary.test_alpha for one in campaigns)
-    estimands = {one.estimand for one in campaigns}
-    estimand: Estimand = "tasks_like_these" if estimands == {"tasks_like_these"} else "these_tasks"
+    alpha, estimand = least_alpha(campaigns), common_estimand(campaigns)
     own = [_own(one, estimand, 1 - alpha) for one in campaigns]
     among = [one for one in own if one.variance is not None and one.difference.estimate is not None]
     effects = random_effects(
@@ -170,16 +168,15 @@ def concatenated(counts: Sequence[FourCounts]) -> FourCounts:
 
 def _pooled(campaigns: Sequence[CampaignEvidence], weighing: Weighing, alpha: float) -> PooledStrata:
     four = concatenated([one.four for one in campaigns])
-    relative = strata_weights([len(one.tasks) for one in campaigns], weighing=weighing)
-    weights: Weights = relative if relative.size else "equal"
+    weights = weigh_strata(campaigns, weighing)
     test = stratified_exact(*four, weights=weights)
     difference = stratified_miettinen_nurminen(*four, weights=weights, level=1 - alpha)
     return PooledStrata(
         strata=int(four[0].size),
         informative=test.n_informative or 0,
         trials=int(four[1].sum() + four[3].sum()),
-        treatment_rate=_mean_rate(four[0], four[1], relative),
-        control_rate=_mean_rate(four[2], four[3], relative),
+        treatment_rate=_mean_rate(four[0], four[1], weights),
+        control_rate=_mean_rate(four[2], four[3], weights),
         test=test,
         difference=difference,
         odds_ratio=plain_interval(conditional_odds_ratio(*four, weights=weights, level=1 - alpha)),
@@ -214,8 +211,24 @@ def _own(one: CampaignEvidence, estimand: Estimand, level: float) -> CombinedCam
     )
 
 
-def _mean_rate(passes: Integers, valid: Integers, weights: Floats) -> float | None:
-    return float(np.average(passes / valid, weights=weights)) if weights.size else None
+def _mean_rate(passes: Integers, valid: Integers, weights: Weights) -> float | None:
+    return None if isinstance(weights, str) else float(np.average(passes / valid, weights=weights))
+
+
+def least_alpha(campaigns: Sequence[CampaignEvidence]) -> float:
+    """Where they differ, the least holds."""
+    return min(one.primary.test_alpha for one in campaigns)
+
+
+def common_estimand(campaigns: Sequence[CampaignEvidence]) -> Estimand:
+    """Where they differ, it is these tasks."""
+    return "these_tasks" if "these_tasks" in {one.estimand for one in campaigns} else "tasks_like_these"
+
+
+def weigh_strata(campaigns: Sequence[CampaignEvidence], weighing: Weighing) -> Weights:
+    """Of each stratum campaign × task; "equal" without any."""
+    relative = strata_weights([len(one.tasks) for one in campaigns], weighing=weighing)
+    return relative if relative.size else "equal"
 
 
 def common_name(names: Sequence[str], otherwise: str) -> str:

@@ -15,7 +15,14 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from trialfleet_analysis.combining.combine import common_name, concatenated, in_several
+from trialfleet_analysis.combining.combine import (
+    common_estimand,
+    common_name,
+    concatenated,
+    in_several,
+    least_alpha,
+    weigh_strata,
+)
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.declared_effect import EffectKind
@@ -24,7 +31,6 @@ from trialfleet_designs.metric import effort
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_statistics.comparisons import equivalence
 from trialfleet_statistics.estimates import LEAST, Estimand, Interval, rejects
-from trialfleet_statistics.intervals import Weights
 from trialfleet_statistics.pooling import (
     CampaignVariance,
     RandomEffects,
@@ -32,7 +38,6 @@ from trialfleet_statistics.pooling import (
     difference_variance,
     mean_variance,
     random_effects,
-    strata_weights,
 )
 from trialfleet_statistics.sequential import MeanStage, permute_means
 
@@ -43,7 +48,7 @@ BOUNDS_OF_RATES = (-1.0, 1.0)
 class EffectCampaign:
     """One campaign as its report has it: `effect`, a difference of rates, a ratio, or a difference of means, with
     its interval; `p_value`: of what it declares. `variance`: of its effect, of a ratio's logarithm, None with the
-    `reason`; `weight`: in the mean of campaigns like these."""
+    `reason`; `weight`: in the mean of campaigns like these. `trials`: those that the effect is made of."""
 
     label: str
     where: str
@@ -124,8 +129,7 @@ def combine_effects(
             "the permutation test of a metric weighs every task of every campaign the same",
             hint="leave out --weigh",
         )
-    alpha, estimands = min(one.primary.test_alpha for one in campaigns), {one.estimand for one in campaigns}
-    estimand: Estimand = "tasks_like_these" if estimands == {"tasks_like_these"} else "these_tasks"
+    alpha, estimand = least_alpha(campaigns), common_estimand(campaigns)
     level = 1 - (alpha if kind.question is None else 2 * alpha)
     own = [_list_campaign(one, estimand) for one in campaigns]
     among = [(one, effect) for one in own if (effect := _on_scale(kind, one.effect.estimate)) is not None]
@@ -154,7 +158,7 @@ def combine_effects(
         answer=(),
         cautions=(),
         strata=sum(len(one.tasks) for one in campaigns),
-        trials=sum(one.trials for one in campaigns),
+        trials=sum(one.trials for one in own),
         pooled=pooled,
         p_value=p_value,
         random=random,
@@ -171,7 +175,7 @@ def combine_effects(
 
 def _list_campaign(one: CampaignEvidence, estimand: Estimand) -> EffectCampaign:
     assert one.effect is not None, "a question or a metric has its effect"
-    variance = _variance(one, estimand)
+    variance, values = _variance(one, estimand), one.effect.values
     return EffectCampaign(
         label=one.label,
         where=one.where,
@@ -179,7 +183,7 @@ def _list_campaign(one: CampaignEvidence, estimand: Estimand) -> EffectCampaign:
         treatment=one.primary.treatment,
         control=one.primary.control,
         tasks=len(one.tasks),
-        trials=one.trials,
+        trials=one.trials if values is None else int(values.values.size),
         lost=one.lost,
         effect=one.effect.size,
         p_value=one.effect.p_value,
@@ -215,9 +219,7 @@ def _pool(
 ) -> tuple[Interval, float | None]:
     if kind.margin is None:
         return _pool_metrics(campaigns, kind, alpha)
-    four = concatenated([one.four for one in campaigns])
-    relative = strata_weights([len(one.tasks) for one in campaigns], weighing=weighing)
-    weights: Weights = relative if relative.size else "equal"
+    four, weights = concatenated([one.four for one in campaigns]), weigh_strata(campaigns, weighing)
     found = equivalence(*four, margin=kind.margin, weights=weights, alpha=alpha)
     assert found.interval is not None, "the test always has its interval, if only an undefined one"
     return found.interval, found.p_lower if kind.question == "not_worse" else found.p_value

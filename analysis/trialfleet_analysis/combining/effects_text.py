@@ -5,10 +5,27 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from trialfleet_analysis.combining.effects import EffectCampaign, EffectCombination
+from trialfleet_analysis.combining.effects import EffectCombination
 from trialfleet_analysis.combining.evidence import CampaignEvidence
-from trialfleet_analysis.combining.sections import methods_section, record_section
-from trialfleet_analysis.combining.wording import EVERY, WITHIN, begin_cautions, end_cautions
+from trialfleet_analysis.combining.sections import (
+    OWN_NUMBERS,
+    PREDICTION,
+    RANDOM,
+    CombinedRow,
+    methods_section,
+    name_rows,
+    record_section,
+    show_p,
+    show_weight,
+)
+from trialfleet_analysis.combining.wording import (
+    EVERY,
+    WITHIN,
+    begin_cautions,
+    doubt_mean,
+    end_cautions,
+    name_strata,
+)
 from trialfleet_designs.comparison.declared_effect import EffectKind
 from trialfleet_designs.document.figures import (
     ESTIMANDS,
@@ -17,12 +34,10 @@ from trialfleet_designs.document.figures import (
     bare_points,
     level,
     p_value,
-    percent,
     point_limits,
     points,
 )
 from trialfleet_designs.document.tables import (
-    Cell,
     ReportSection,
     Value,
     number,
@@ -34,10 +49,8 @@ from trialfleet_designs.document.tables import (
 from trialfleet_designs.metric.answer import TESTS
 from trialfleet_designs.metric.sizes import OF_SCALE, word_limits, word_size
 from trialfleet_designs.metric.words import WORDS
-from trialfleet_designs.question.answer import word_claim
-from trialfleet_ledger.plurals import plural
+from trialfleet_designs.question.answer import say_beyond, word_claim
 from trialfleet_statistics.estimates import Interval, rejects
-from trialfleet_statistics.pooling import FEW_CAMPAIGNS
 
 
 def word_effects(bare: EffectCombination, campaigns: Sequence[CampaignEvidence]) -> EffectCombination:
@@ -65,22 +78,16 @@ def _answer(found: EffectCombination) -> Iterator[str]:
         first, second = second, first
     yield f"{_decide(found)}: {first}."
     yield f"Secondary: {second}."
-    of = found.pooled if found.estimand == "these_tasks" else found.mean
-    if found.kind.question is not None and found.kind.margin is not None and of.high is not None:
-        if of.high < -found.kind.margin:
-            yield f"By its interval, the pass rate of {found.treatment} is lower by more than the margin."
-        elif of.high < 0:
-            yield f"By its interval, the pass rate of {found.treatment} is below that of {found.control}."
+    of, sides = found.pooled if found.estimand == "these_tasks" else found.mean, (found.treatment, found.control)
+    if found.kind.question is not None and found.kind.margin is not None:
+        yield from say_beyond(found.kind.question, of, found.kind.margin, sides)
 
 
 FEW = "in so few trials no result is significant"
 
 
 def _decide(found: EffectCombination) -> str:
-    campaigns, tasks = plural(len(found.campaigns), "campaign"), plural(found.strata, "task")
-    on = f"{'this' if found.strata == 1 else 'these'} {tasks} of {campaigns}"
-    if found.estimand == "tasks_like_these":
-        on = f"campaigns and tasks like these, judged by {campaigns} with {tasks}"
+    on = name_strata(found.estimand, len(found.campaigns), found.strata)
     if found.decision == "undefined":
         return f"{found.name} has no answer for {on}"
     kind, shown = found.kind, found.decision in ("shown", "more", "less")
@@ -132,14 +139,7 @@ def _list_cautions(found: EffectCombination, campaigns: Sequence[CampaignEvidenc
             f"The effect differs between the campaigns ({p_value(p, found.alpha)}, Cochran's Q): the mean "
             "describes none of them."
         )
-    if found.random.tau2 is not None and found.random.campaigns < FEW_CAMPAIGNS:
-        yield (
-            f"{plural(found.random.campaigns, 'campaign')} hardly show how campaigns differ: the interval of "
-            "campaigns like these is uncertain."
-        )
-    for one in found.campaigns:
-        if one.variance is None:
-            yield f"{one.label} takes no part in the mean of campaigns like these: {one.reason}."
+    yield from doubt_mean(found.random, found.campaigns, in_points=found.kind.metric is None)
     yield from end_cautions(found.shared_tasks, campaigns)
 
 
@@ -152,15 +152,9 @@ def effect_sections(found: EffectCombination) -> tuple[ReportSection, ...]:
     )
 
 
-def list_effect_rows(found: EffectCombination) -> tuple[tuple[str, str, Interval, float | None], ...]:
-    """Ways to combine the campaigns: name, what it stands for, effect and p. The test over all strata first."""
-    within = WITHIN[found.estimand]
-    return (
-        ("All strata", f"these tasks, {EVERY[found.weighing]}", found.pooled, found.p_value),
-        ("Random effects", within, found.mean, found.random_p),
-        ("Another campaign", f"the true effect of one more: {within}", found.prediction, None),
-        ("Inverse variance", "these campaigns, weighed by precision", found.fixed, None),
-    )
+def list_effect_rows(found: EffectCombination) -> tuple[CombinedRow, ...]:
+    sizes = found.pooled, found.mean, found.prediction, found.fixed
+    return name_rows(found, sizes, ((found.p_value, None), (found.random_p, found.random.test.reason)))
 
 
 def _together(found: EffectCombination) -> ReportSection:
@@ -178,11 +172,11 @@ def _together(found: EffectCombination) -> ReportSection:
         table(
             "Combined",
             list_effect_rows(found),
-            text("Combined by", lambda row: row[0]),
-            text("Stands for", lambda row: row[1]),
-            number("Effect", lambda row: or_reason(word_effect(kind, row[2].estimate), row[2].reason)),
-            number("Interval", lambda row: _limits(kind, row[2])),
-            number("p", lambda row: bare_p(row[3], found.alpha)),
+            text("Combined by", lambda row: row.name),
+            text("Stands for", lambda row: row.stands_for),
+            number("Effect", lambda row: or_reason(word_effect(kind, row.size.estimate), row.size.reason)),
+            number("Interval", lambda row: _limits(kind, row.size)),
+            number("p", lambda row: show_p(row, found.alpha)),
         ),
         table(
             "How far the campaigns agree",
@@ -208,25 +202,21 @@ def _head(found: EffectCombination) -> str:
 
 def _each(found: EffectCombination) -> ReportSection:
     kind = found.kind
-
-    def weigh(one: EffectCampaign) -> Cell:
-        return Value(NOTHING, one.reason) if one.weight is None else percent(one.weight)
-
     return section(
         "campaigns",
         "Each campaign",
-        "The numbers of each campaign's own report. They are not corrected for the number of campaigns.",
+        OWN_NUMBERS,
         table(
             "Campaigns",
             found.campaigns,
             text("Campaign", lambda one: one.label),
             number("Tasks", lambda one: one.tasks),
-            number("Valid trials", lambda one: one.trials),
+            number("Valid trials" if kind.metric is None else "Trials with a value", lambda one: one.trials),
             number("Lost", lambda one: one.lost),
             number("Effect", lambda one: or_reason(word_effect(kind, one.effect.estimate), one.effect.reason)),
             number("Interval", lambda one: _limits(kind, one.effect)),
             number("p", lambda one: bare_p(one.p_value, found.alpha)),
-            number("Weight among campaigns", weigh),
+            number("Weight among campaigns", show_weight),
         ),
     )
 
@@ -237,11 +227,7 @@ METHODS = (
         "Miettinen and Nurminen's score at the margin, strata campaign × task, with its interval",
     ),
     ("all strata, a metric", "permutation of labels within campaign × task, with its interval"),
-    (
-        "random effects",
-        "Paule and Mandel's variance between campaigns, Hartung and Knapp's interval; of ratios, on logs; a "
-        "question is tested one-sided at its margin",
-    ),
-    ("another campaign", "mean ± t √(τ² + se²), one degree of freedom less than campaigns"),
+    ("random effects", f"{RANDOM}; of ratios, on logs; a question is tested one-sided at its margin"),
+    ("another campaign", PREDICTION),
     ("agreement", "Cochran's Q"),
 )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trialfleet_analysis.combining.combine import common_name, in_several
+from trialfleet_analysis.combining.combine import common_name, in_several, least_alpha
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.outcome import Outcome
@@ -84,7 +84,7 @@ def multiplied(
 ) -> EvidenceProduct:
     """Every number, without its sentences. `campaigns`: by `labelled`; where alphas differ, the least holds."""
     factors = tuple(_factor(one, one.evidence) for one in campaigns if one.evidence is not None)
-    alpha, total = min(one.primary.test_alpha for one in campaigns), math.fsum(one.log_evidence for one in factors)
+    alpha, total = least_alpha(campaigns), math.fsum(one.log_evidence for one in factors)
     favoured = [one.side for one in factors if one.log_evidence > 0]
     side = favoured[0] if favoured else 0
     conflict = not side or any(one != side for one in favoured)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import TypeAdapter
 from rich.console import Console, RenderableType
 
 from trialfleet_analysis.combining.shown import IN_POINTS, Combined, CombinedLine, ShownCombination, shown
 from trialfleet_analysis.report.figures.forest import Forest, Mark, MarkedRow
+from trialfleet_analysis.report.figures.scales import Scale
 from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
@@ -39,7 +41,7 @@ def to_html(combined: Combined) -> str:
         h("nav", [h("a", name, href=f"#{anchor}") for anchor, name in anchors], aria_label="Contents"),
         h(
             "main",
-            in_one_minute(found.answer, show_forest(_forest(found)), cautions_list(found.cautions)),
+            in_one_minute(found.answer, show_forest(draw_forest(found)), cautions_list(found.cautions)),
             [_section(one) for one in found.sections],
         ),
     )
@@ -66,30 +68,34 @@ def _section(found: ReportSection) -> Node:
     return section(found.anchor, found.title, lead, list(all_shown(found.tables)))
 
 
-def _forest(found: ShownCombination) -> Forest | None:
+def draw_forest(found: ShownCombination) -> Forest | None:
     """Every campaign, then all together, under one scale."""
     drawn = [one for one in found.lines if one.difference.estimate is not None or one.tag != "combined"]
     intervals = [one.difference for one in drawn]
     if all(one.estimate is None for one in intervals):
         return None
+    scale = found.unit.scale([value for one in intervals for value in (one.estimate, one.low, one.high)])
     return Forest(
         anchor="campaigns",
         title="Campaigns",
         axis=found.unit.axis,
-        scale=found.unit.scale([value for one in intervals for value in (one.estimate, one.low, one.high)]),
-        rows=tuple(_row(one, found) for one in drawn),
+        scale=scale,
+        rows=tuple(_row(one, found, scale) for one in drawn),
         caption=found.caption,
         keys=found.keys,
         zero=found.unit.zero,
     )
 
 
-def _row(one: CombinedLine, found: ShownCombination) -> MarkedRow:
+def _row(one: CombinedLine, found: ShownCombination, scale: Scale) -> MarkedRow:
     of, unit = one.difference, found.unit
     limits, size = unit.limits(of) or "no interval", unit.word(of.estimate)
     said = limits if one.p_value is None else f"{limits}, {p_value(one.p_value, found.alpha)}"
     label = f"{one.name}: {size}{' points' if unit is IN_POINTS else ''}, {said}"
     mark = Mark(one.kind, of.estimate, of.low, of.high)
+    if (of.low is None) != (of.high is None):  # an open end reaches to the scale's
+        low, high = (scale.low if of.low is None else of.low), (scale.high if of.high is None else of.high)
+        mark = replace(mark, low=low, high=high)
     return MarkedRow(one.name, one.tag, (mark,), ((size, said),), label)
 
 

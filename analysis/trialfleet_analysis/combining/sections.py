@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from trialfleet_analysis.combining.combine import Combination, CombinedCampaign
+from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.sameness import CampaignDifference
-from trialfleet_analysis.combining.wording import EVERY, WITHIN
+from trialfleet_analysis.combining.wording import EVERY, WITHIN, WeighedCampaign
 from trialfleet_designs.document.figures import (
     ESTIMANDS,
     NOTHING,
@@ -32,7 +32,8 @@ from trialfleet_designs.document.tables import (
     table,
     text,
 )
-from trialfleet_statistics.estimates import Interval, Test
+from trialfleet_statistics.estimates import Estimand, Interval
+from trialfleet_statistics.pooling import Weighing
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,9 @@ class CombinedRow:
 
     name: str
     stands_for: str
-    difference: Interval
-    test: Test | None
+    size: Interval
+    p_value: float | None
+    reason: str | None  # why there is no p
 
 
 def combination_sections(found: Combination) -> tuple[ReportSection, ...]:
@@ -55,16 +57,39 @@ def combination_sections(found: Combination) -> tuple[ReportSection, ...]:
 
 
 def combined_rows(found: Combination) -> tuple[CombinedRow, ...]:
-    """The exact test first; then what takes the campaigns as a sample."""
-    random, within = found.random, WITHIN[found.estimand]
-    return (
-        CombinedRow(
-            "All strata", f"these tasks, {EVERY[found.weighing]}", found.pooled.difference, found.pooled.test
-        ),
-        CombinedRow("Random effects", within, random.mean, random.test),
-        CombinedRow("Another campaign", f"the true difference of one more: {within}", random.prediction, None),
-        CombinedRow("Inverse variance", "these campaigns, weighed by precision", random.fixed, None),
+    pooled, random = found.pooled, found.random
+    sizes = pooled.difference, random.mean, random.prediction, random.fixed
+    each = pooled.test, random.test
+    return name_rows(found, sizes, tuple((one.p_value, one.reason) for one in each))
+
+
+class Combining(Protocol):
+    """How campaigns are combined."""
+
+    @property
+    def estimand(self) -> Estimand: ...
+    @property
+    def weighing(self) -> Weighing: ...
+
+
+def name_rows(
+    found: Combining, sizes: Sequence[Interval], tests: Sequence[tuple[float | None, str | None]]
+) -> tuple[CombinedRow, ...]:
+    """Ways to combine the campaigns, the test over all strata first; then what takes the campaigns as a sample.
+    `tests`: of the first two, p or why there is none."""
+    within = WITHIN[found.estimand]
+    names = (
+        ("All strata", f"these tasks, {EVERY[found.weighing]}"),
+        ("Random effects", within),
+        ("Another campaign", f"the true effect of one more: {within}"),
+        ("Inverse variance", "these campaigns, weighed by precision"),
     )
+    each = zip(names, sizes, (*tests, (None, None), (None, None)), strict=True)
+    return tuple(CombinedRow(*name, size, *test) for name, size, test in each)
+
+
+def show_p(one: CombinedRow, alpha: float) -> Value:
+    return Value(bare_p(one.p_value, alpha), one.reason)
 
 
 def _together(found: Combination) -> ReportSection:
@@ -77,9 +102,9 @@ def _together(found: Combination) -> ReportSection:
             combined_rows(found),
             text("Combined by", lambda one: one.name),
             text("Stands for", lambda one: one.stands_for),
-            number("Difference", lambda one: difference(one.difference)),
-            number("Interval", lambda one: difference_limits(one.difference)),
-            number("p", lambda one: p_of(one.test)),
+            number("Difference", lambda one: difference(one.size)),
+            number("Interval", lambda one: difference_limits(one.size)),
+            number("p", lambda one: show_p(one, found.alpha)),
         ),
         _agreement(found),
     )
@@ -115,7 +140,7 @@ def _each(found: Combination) -> ReportSection:
     return section(
         "campaigns",
         "Each campaign",
-        "The numbers of each campaign's own report. They are not corrected for the number of campaigns.",
+        OWN_NUMBERS,
         table(
             "Campaigns",
             found.campaigns,
@@ -130,12 +155,16 @@ def _each(found: Combination) -> ReportSection:
             number("p, these tasks", lambda one: p_of(one.test)),
             number("Interval, tasks like these", lambda one: difference_limits(one.difference_like_these)),
             number("p, tasks like these", lambda one: p_of(one.test_like_these)),
-            number("Weight among campaigns", _weight),
+            number("Weight among campaigns", show_weight),
         ),
     )
 
 
-def _weight(one: CombinedCampaign) -> Cell:
+OWN_NUMBERS = "The numbers of each campaign's own report. They are not corrected for the number of campaigns."
+
+
+def show_weight(one: WeighedCampaign) -> Cell:
+    """In the mean of campaigns like these, or why it has none."""
     return Value(NOTHING, one.reason) if one.weight is None else percent(one.weight)
 
 
@@ -186,14 +215,16 @@ def record_section(
     )
 
 
+RANDOM = "Paule and Mandel's variance between campaigns, Hartung and Knapp's interval"
+PREDICTION = "mean ± t √(τ² + se²), one degree of freedom less than campaigns"
 METHODS = (
     (
         "all strata",
         "exact conditional test, strata campaign × task, central mid-p; Miettinen and Nurminen's interval",
     ),
     ("its odds ratio", "conditional estimate and mid-p limits, which agree with the test"),
-    ("random effects", "Paule and Mandel's variance between campaigns, Hartung and Knapp's interval"),
-    ("another campaign", "mean ± t √(τ² + se²), one degree of freedom less than campaigns"),
+    ("random effects", RANDOM),
+    ("another campaign", PREDICTION),
     ("agreement", "exact conditional interaction test, mid-p; Cochran's Q"),
 )
 

@@ -17,10 +17,10 @@ from trialfleet_analysis.combining.effects_text import (
 )
 from trialfleet_analysis.combining.product import EvidenceProduct
 from trialfleet_analysis.combining.product_text import product_sections
-from trialfleet_analysis.combining.sections import combination_sections, combined_rows
+from trialfleet_analysis.combining.sections import CombinedRow, combination_sections, combined_rows
 from trialfleet_analysis.report.figures.comparisons import POINTS
 from trialfleet_analysis.report.figures.forest import MarkKind
-from trialfleet_analysis.report.figures.scales import Scale, differences, nice
+from trialfleet_analysis.report.figures.scales import Scale, amounts, differences, ratios
 from trialfleet_designs.comparison.declared_effect import EffectKind
 from trialfleet_designs.document.figures import bare_points, evidence, point_limits
 from trialfleet_designs.document.tables import ReportSection
@@ -99,22 +99,17 @@ def shown(found: Combined) -> ShownCombination:
 def _unit_of(kind: EffectKind) -> EffectUnit:
     if kind.metric is None or kind.scale is None:
         return IN_POINTS
-    name = "ratio" if kind.scale == "ratio" else "difference"
-    words = WORDS[kind.metric]
+    ratio, words = kind.scale == "ratio", WORDS[kind.metric]
+    name = "ratio" if ratio else "difference"
     return EffectUnit(
         name=name,
         axis=f"{words.noun}, {name} {OF_SCALE[kind.scale]}",
-        zero=1.0 if kind.scale == "ratio" else 0.0,
+        zero=1.0 if ratio else 0.0,
         word=partial(word_effect, kind),
         limits=partial(effect_limits, kind),
-        scale=partial(_scale_around, 1.0 if kind.scale == "ratio" else 0.0, partial(word_effect, kind)),
+        scale=ratios if ratio else partial(amounts, unit=words.unit),
         right=f"the treatment {words.more}",
     )
-
-
-def _scale_around(zero: float, word: Callable[[float], str], values: Sequence[float | None]) -> Scale:
-    known = [zero, *(value for value in values if value is not None)]
-    return nice(min(known), max(known), word)
 
 
 def _shown(
@@ -158,13 +153,15 @@ def _factors(found: EvidenceProduct) -> Iterator[CombinedLine]:
 def _effects(found: EffectCombination) -> Iterator[CombinedLine]:
     for one in found.campaigns:
         yield CombinedLine(one.label, plural(one.tasks, "task"), ALL, one.effect, one.p_value)
-    for name, _, size, p in list_effect_rows(found):
-        yield CombinedLine(name, "combined", "like" if name in LIKE else ALL, size, p)
+    yield from _together(list_effect_rows(found))
 
 
 def _pooled(found: Combination) -> Iterator[CombinedLine]:
     for one in found.campaigns:
         yield CombinedLine(one.label, plural(one.tasks, "task"), ALL, one.difference, one.test.p_value)
-    for row in combined_rows(found):
-        p = None if row.test is None else row.test.p_value
-        yield CombinedLine(row.name, "combined", "like" if row.name in LIKE else ALL, row.difference, p)
+    yield from _together(combined_rows(found))
+
+
+def _together(rows: Iterable[CombinedRow]) -> Iterator[CombinedLine]:
+    for row in rows:
+        yield CombinedLine(row.name, "combined", "like" if row.name in LIKE else ALL, row.size, row.p_value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.evidence import CampaignEvidence
@@ -12,7 +13,7 @@ from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, unsigned_points
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand, Interval, Test, cannot_reject, rejects
-from trialfleet_statistics.pooling import FEW_CAMPAIGNS, Weighing
+from trialfleet_statistics.pooling import FEW_CAMPAIGNS, RandomEffects, Weighing
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
 EVERY: dict[Weighing, str] = {
@@ -59,7 +60,8 @@ def _declared(found: Combination) -> tuple[Test, Interval]:
 
 
 def _decision(found: Combination) -> str:
-    a, b, on = found.treatment, found.control, _on(found)
+    a, b = found.treatment, found.control
+    on = name_strata(found.estimand, len(found.campaigns), found.pooled.strata)
     if found.decision == "undefined":
         return f"{found.name} has no answer for {on}"
     if found.decision == "conflict":
@@ -72,12 +74,12 @@ def _decision(found: Combination) -> str:
     return nothing
 
 
-def _on(found: Combination) -> str:
-    campaigns = plural(len(found.campaigns), "campaign")
-    tasks = plural(found.pooled.strata, "task")
-    if found.estimand == "these_tasks":
-        return f"{'this' if found.pooled.strata == 1 else 'these'} {tasks} of {campaigns}"
-    return f"campaigns and tasks like these, judged by {campaigns} with {tasks}"
+def name_strata(estimand: Estimand, campaigns: int, tasks: int) -> str:
+    """What the declared result is about."""
+    several, each = plural(campaigns, "campaign"), plural(tasks, "task")
+    if estimand == "these_tasks":
+        return f"{'this' if tasks == 1 else 'these'} {each} of {several}"
+    return f"campaigns and tasks like these, judged by {several} with {each}"
 
 
 def _pooled_size(found: Combination) -> str:
@@ -109,7 +111,7 @@ def _limits(of: Interval) -> str:
 def _cautions(found: Combination, campaigns: Sequence[CampaignEvidence]) -> Iterator[str]:
     yield from begin_cautions(found.differences, campaigns)
     yield from _disagreement(found)
-    yield from _few(found)
+    yield from doubt_mean(found.random, found.campaigns, in_points=True)
     yield from end_cautions(found.shared_tasks, campaigns)
 
 
@@ -146,22 +148,35 @@ def _disagreement(found: Combination) -> Iterator[str]:
         yield "On these tasks, test and interval disagree; the p decides."
 
 
-def _few(found: Combination) -> Iterator[str]:
-    random = found.random
-    absent = [one for one in found.campaigns if one.variance is None]
+class WeighedCampaign(Protocol):
+    """A campaign in the mean of campaigns like these."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def variance(self) -> float | None: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def weight(self) -> float | None: ...
+
+
+def doubt_mean(random: RandomEffects, campaigns: Sequence[WeighedCampaign], *, in_points: bool) -> Iterator[str]:
+    """What the mean of campaigns like these rests on. `in_points`: it is a difference of rates."""
     if random.tau2 is not None and random.campaigns < FEW_CAMPAIGNS:
-        yield (
-            f"{plural(random.campaigns, 'campaign')} hardly show how campaigns differ: the SD between them, "
-            f"{unsigned_points(random.tau2**0.5)} points, is uncertain, and so is the interval of campaigns like "
-            "these."
-        )
+        interval = "the interval of campaigns like these is uncertain"
+        if in_points:
+            spread = f"the SD between them, {unsigned_points(random.tau2**0.5)} points, is uncertain"
+            interval = f"{spread}, and so is the interval of campaigns like these"
+        yield f"{plural(random.campaigns, 'campaign')} hardly show how campaigns differ: {interval}."
     if random.scale is not None and random.scale < 1 and random.mean.low is not None and not random.tau2:
         yield (
             "The campaigns differ less than their own noise, which makes the interval of campaigns like these "
             "narrower than the noise allows: compare it with the inverse-variance interval."
         )
-    for one in absent:
-        yield f"{one.label} takes no part in the mean of campaigns like these: {one.reason}."
+    for one in campaigns:
+        if one.variance is None:
+            yield f"{one.label} takes no part in the mean of campaigns like these: {one.reason}."
 
 
 def _irregular(one: CampaignEvidence) -> Iterator[str]:

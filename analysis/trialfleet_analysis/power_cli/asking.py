@@ -42,6 +42,7 @@ from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.declaration import Declaration
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_statistics.comparisons.repositories import UNKNOWN
 from trialfleet_statistics.power import DrawnTasks, KnownTasks, Population, TaskRates, TestName
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | OwnPlan
@@ -166,10 +167,11 @@ def _campaign(asked: PowerOptions) -> Answered:
     pilot = _pilot(asked)
     tasks = asked.tasks or (subject.tasks if subject else len(pilot.tasks) if pilot else 0)
     effort = _effort(asked, subject)
+    repositories = subject.claim_of(tasks) if subject else UNKNOWN
     assumptions, declared = _assumptions(asked, pilot), subject.declared if subject else None
 
     def planned(treatment: float | None) -> CampaignPlan:
-        return campaign_plan(tasks, _reps(asked, subject), treatment, assumptions, effort, declared)
+        return campaign_plan(tasks, _reps(asked, subject), treatment, assumptions, effort, declared, repositories)
 
     plan = planned(asked.to)
     if asked.to is None and declared is not None and declared.effect is not None:
@@ -228,6 +230,7 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration, pilo
         cv=asked.cv,
         pilot=pilot.variation if pilot else {},
         pilot_of_means=pilot.mean_variation if pilot else {},
+        repositories=subject.claim_of(asked.tasks),
     )
     plan = find_design(declared).plan_power(declared, question)
     if plan is None:

@@ -14,6 +14,7 @@ from trialfleet_designs.power.halving import HalvingPlan
 from trialfleet_designs.power.repositories import RepositoriesPlan
 from trialfleet_designs.power.stops import BetsPlan, LooksPlan
 from trialfleet_ledger.cost_limits import CostLimits
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, Claim, TaskRepositories
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import (
     Allocation,
@@ -195,7 +196,8 @@ class CampaignPlan:
     treatments are halved. `frontier`: of a single design, what as many trials detect as more or
     fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks. `repositories`: of the
     campaign's own tasks, None where they come from one. `limits`: the
-    campaign's; None without a campaign."""
+    campaign's; None without a campaign. `claim`: by what the figures on other tasks are judged; None: by tasks
+    alone."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -211,6 +213,7 @@ class CampaignPlan:
     balance_reps: float | None = None
     repositories: RepositoriesPlan | None = None
     limits: CostLimits | None = None
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +239,7 @@ def campaign_plan(
     assumptions: Assumptions,
     effort: Effort,
     declared: DeclaredDesign | None = None,
+    repositories: TaskRepositories = UNKNOWN,
 ) -> CampaignPlan:
     """Raises `ValueError` for assumptions that cannot hold together."""
     population = Population(
@@ -245,15 +249,32 @@ def campaign_plan(
         sigma_int=assumptions.sigma_int.value,
     )
     sd = None if treatment is None else calibrated(population).sd_effect
-    rows = tuple(_row(tasks, n, population, effort, named=treatment is not None) for n in reps)
+    rows = tuple(_row(tasks, n, population, effort, repositories, named=treatment is not None) for n in reps)
     mean, icc, sigma = assumptions.control.value, assumptions.icc.value, assumptions.sigma_int.value
     designs: tuple[Allocation, ...] = ()
     if len(reps) == 1:
         designs = frontier(
-            tasks, reps[0], mean=mean, icc=icc, sigma_int=sigma, alpha=effort.alpha, power=effort.power
+            tasks,
+            reps[0],
+            mean=mean,
+            icc=icc,
+            sigma_int=sigma,
+            repositories=repositories,
+            alpha=effort.alpha,
+            power=effort.power,
         )
     balance = balance_reps(mean=mean, icc=icc, sigma_int=sigma)
-    return CampaignPlan(declared, assumptions, effort, treatment, sd, rows, frontier=designs, balance_reps=balance)
+    return CampaignPlan(
+        declared,
+        assumptions,
+        effort,
+        treatment,
+        sd,
+        rows,
+        frontier=designs,
+        balance_reps=balance,
+        claim=repositories.claim if repositories.bear else None,
+    )
 
 
 def equal_cost(
@@ -278,7 +299,9 @@ def equal_cost(
     )
 
 
-def _row(tasks: int, reps: int, population: Population, effort: Effort, *, named: bool) -> CampaignRow:
+def _row(
+    tasks: int, reps: int, population: Population, effort: Effort, of: TaskRepositories, *, named: bool
+) -> CampaignRow:
     row = CampaignRow(tasks, reps, 2 * tasks * reps, {}, {})
     if named:
         return dataclasses.replace(
@@ -289,6 +312,7 @@ def _row(tasks: int, reps: int, population: Population, effort: Effort, *, named
                     tasks=tasks,
                     reps=reps,
                     estimand=estimand,
+                    repositories=of,
                     alpha=effort.alpha,
                     simulations=effort.simulations,
                     seed=effort.seed,
@@ -304,6 +328,7 @@ def _row(tasks: int, reps: int, population: Population, effort: Effort, *, named
                 tasks=tasks,
                 reps=reps,
                 estimand=estimand,
+                repositories=of,
                 power=effort.power,
                 alpha=effort.alpha,
                 simulations=effort.simulations,

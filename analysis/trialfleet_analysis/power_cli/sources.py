@@ -26,6 +26,7 @@ from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import Status
 from trialfleet_statistics.comparisons import heterogeneity, variance_components
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, TaskRepositories
 from trialfleet_statistics.continuous import pool_mean_variation, pool_variation
 from trialfleet_statistics.estimates import Floats, Integers, Interval, floats
 from trialfleet_tasks import yamlfile
@@ -49,6 +50,13 @@ class Subject:
     @property
     def tasks(self) -> int:
         return len(self.names)
+
+    def claim_of(self, tasks: int | None) -> TaskRepositories:
+        """What a plan of so many tasks (None: its own) is judged by: not known of others than its own."""
+        if tasks not in (None, self.tasks):
+            return UNKNOWN
+        others = self.primary is not None and self.primary.estimand == "other_repositories"
+        return TaskRepositories(self.repositories, "other_repositories" if others else "these_repositories")
 
     def take_alpha(self, alpha: float | None) -> Subject:
         """With another alpha of what is declared, so that every figure of an answer is at the same one; None: as

@@ -41,11 +41,16 @@ from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_designs.power.repositories import RepositoriesPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
-from trialfleet_statistics.comparisons.repositories import LEAST_DF
+from trialfleet_statistics.comparisons.repositories import LEAST_DF, Claim
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import Allocation, TestName
 
 TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Boschloo's exact test"}
+TASK_TESTS: dict[Claim | None, str] = {
+    None: "paired t test over tasks",
+    "these_repositories": "t test over tasks, variance within repositories",
+    "other_repositories": "t test over tasks, cluster-robust by repository, which are taken to be alike",
+}
 WIDTH = 110  # columns where there is no terminal to fit
 
 
@@ -210,7 +215,7 @@ def _simulated(found: CampaignPlan) -> str:
         f"simulated: {plural(found.effort.simulations, 'campaign')} per figure, seed {found.effort.seed}; "
         "± is the Monte Carlo standard error\n"
         "all of them draw their tasks anew from the population above\n"
-        "these tasks: stratified exact mid-p test; tasks like these: paired t test over tasks"
+        f"these tasks: stratified exact mid-p test; tasks like these: {TASK_TESTS[found.claim]}"
     )
 
 

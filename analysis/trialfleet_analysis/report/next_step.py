@@ -140,9 +140,10 @@ def _least_noticed(design: More | None, estimand: Estimand) -> float | None:
 
 def _compare_with_tasks(report: Report, run: More, *, now: float, more_reps: float, more_tasks: float) -> str:
     """What the spread of effects between tasks leaves for reps to gain, as a sentence; empty: as much as tasks."""
-    spread, declared = report.analysis.outlook.sigma_int, report.analysis.declared
-    if spread and declared is not None and more_reps > LITTLE * now:
-        least = least_effect(spread / math.sqrt(run.tasks), df=run.tasks - 1, alpha=declared.alpha, power=POWER)
+    outlook, declared = report.analysis.outlook, report.analysis.declared
+    if outlook.sigma_int and declared is not None and more_reps > LITTLE * now:
+        error = outlook.sigma_int / math.sqrt(run.tasks)
+        least = least_effect(error, df=outlook.freedom, alpha=declared.alpha, power=POWER)
         return (
             f"More reps help little: however many, {plural(run.tasks, 'task')} would not notice less than "
             f"{unsigned_points(least)}. "

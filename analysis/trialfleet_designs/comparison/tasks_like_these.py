@@ -13,13 +13,13 @@ from trialfleet_designs.comparison.correction import AdjustedPValue
 from trialfleet_designs.comparison.plain import plain_test
 from trialfleet_designs.comparison.within_margin import paired_equivalence
 from trialfleet_statistics.comparisons import (
-    Claim,
     EquivalenceTest,
     PairedT,
     RepositoriesTest,
     mean_over_repositories,
     paired_t_on_tasks,
 )
+from trialfleet_statistics.comparisons.repositories import TaskRepositories
 from trialfleet_statistics.estimates import Bools, Floats, Interval, Test
 
 
@@ -63,7 +63,12 @@ class TasksClaim:
     @property
     def several(self) -> bool:
         """Whether repositories bear on the test: there are two or more, one of them with two tasks."""
-        return 1 < len(set(self.repositories)) < len(self.repositories) or self.others
+        return self.others or self.named.bear
+
+    @property
+    def named(self) -> TaskRepositories:
+        """With what is claimed of them."""
+        return TaskRepositories(self.repositories, "other_repositories" if self.others else "these_repositories")
 
     @classmethod
     def of(cls, scheme: Scheme, kept: Bools, *, primary: bool) -> TasksClaim:
@@ -75,7 +80,7 @@ class TasksClaim:
     def judge_within(self, four: FourCounts, margin: float, alpha: float) -> EquivalenceTest:
         """Two one-sided tests of the tasks' differences within the margin."""
         a, b = rates(four[0], four[1]), rates(four[2], four[3])
-        if not self.several or not self.repositories:
+        if not self.named.bear:
             return paired_equivalence(four, margin, alpha)
         found = self.judge(a, b, np.ones(a.size, dtype=np.bool_), 2 * alpha)
         interval = found.interval
@@ -89,11 +94,10 @@ class TasksClaim:
 
     def judge(self, a: Floats, b: Floats, kept: Bools, alpha: float) -> RepositoriesTest | PairedT:
         """The test of the tasks' differences, of those that are `kept`."""
-        if not self.several or not self.repositories:
+        if not self.named.bear:
             return paired_t_on_tasks(a[kept], b[kept], level=1 - alpha)
         names = [name for name, stays in zip(self.repositories, kept, strict=True) if stays]
-        claim: Claim = "other_repositories" if self.others else "these_repositories"
-        return mean_over_repositories(a[kept] - b[kept], names, claim=claim, level=1 - alpha)
+        return mean_over_repositories(a[kept] - b[kept], names, claim=self.named.claim, level=1 - alpha)
 
 
 def name_repositories(each: Sequence[str | None]) -> tuple[str, ...]:

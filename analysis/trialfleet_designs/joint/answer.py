@@ -11,6 +11,7 @@ from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.joint.finding import JointFinding
 from trialfleet_designs.metric.answer import say_uncached, word_estimate
 from trialfleet_designs.metric.words import WORDS
+from trialfleet_designs.question.answer import name_beyond, say_beyond
 from trialfleet_ledger.plurals import plural
 
 
@@ -18,6 +19,12 @@ def joint_outcome(found: JointFinding) -> Outcome:
     if found.within.p_value is None or found.metric.p_value is None:
         return "undefined"
     return "shown" if found.shown else "not_shown"
+
+
+def name_refuted(found: JointFinding) -> str | None:
+    """Which part is answered by no, in a word or two; None: neither."""
+    more = WORDS[found.metric.metric].more.capitalize() if found.dearer else None
+    return name_beyond(found.within.question, found.within.beyond) or more
 
 
 def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, ...]:
@@ -31,6 +38,8 @@ def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, .
     return (
         f"{_decide(found)}{said}.{_beside(found)}",
         f"{_say_metric(found)}. {_say_rates(found)}.",
+        *_say_dearer(found),
+        *say_beyond(within.question, within.interval, within.margin, (within.treatment, within.control)),
         *say_uncached(found.metric),
         f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
     )
@@ -53,6 +62,14 @@ def _say_metric(found: JointFinding) -> str:
     metric = found.metric
     p_less, noun = one_sided_p(metric.p_value, lower=metric.direction < 0), WORDS[metric.metric].noun
     return f"{noun.capitalize()}: {word_estimate(metric)}, {p_value(p_less, found.alpha)}{_unplanned(found)}"
+
+
+def _say_dearer(found: JointFinding) -> Iterator[str]:
+    metric = found.metric
+    if found.dearer:
+        other = p_value(one_sided_p(metric.p_value, lower=True), found.alpha)
+        more = f"{found.within.treatment} {WORDS[metric.metric].more} than {found.within.control}"
+        yield f"The test of the other side says that {more}, {other}."
 
 
 def one_sided_p(p: float | None, *, lower: bool) -> float | None:

@@ -7,7 +7,7 @@ from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
-from trialfleet_designs.joint.answer import joint_answer, joint_outcome
+from trialfleet_designs.joint.answer import joint_answer, joint_outcome, name_refuted
 from trialfleet_designs.joint.finding import JointFinding, joint_finding, look_at_both
 from trialfleet_designs.joint.planning import JointPlan, plan_joint
 from trialfleet_designs.metric.section import draw_size, metric_section, tabulate_metric
@@ -58,6 +58,9 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
 
     def tell_outcome(self, found: JointFinding) -> Outcome:
         return joint_outcome(found)
+
+    def name_outcome(self, found: JointFinding) -> str | None:
+        return name_refuted(found) if joint_outcome(found) == "not_shown" else None
 
     def list_effects(self, found: JointFinding) -> tuple[DrawnEffect, ...]:
         return (draw_size(found.metric), draw_difference(found.within))

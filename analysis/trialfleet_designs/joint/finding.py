@@ -38,6 +38,11 @@ class JointFinding:
         return self.metric.shown and self.metric.direction < 0
 
     @property
+    def dearer(self) -> bool:
+        """Whether the opposite is shown of the metric."""
+        return self.metric.shown and self.metric.direction > 0
+
+    @property
     def shown(self) -> bool:
         """Whether both parts are."""
         return self.within.shown and self.cheaper

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trialfleet_statistics.comparisons.repositories import LEAST_DF, satterthwaite_df
+from trialfleet_statistics.comparisons.repositories import LEAST_DF, TaskRepositories, satterthwaite_df
 
 CORRELATIONS = (0.02, 0.05)  # of differences within a repository: what public benchmarks have, and a cautious one
 
@@ -30,7 +30,7 @@ class RepositoriesPlan:
 def plan_repositories(names: Sequence[str]) -> RepositoriesPlan | None:
     """`names`: of each task's repository. None below two, and where each has one task."""
     sizes = [names.count(one) for one in dict.fromkeys(names)]
-    if not 1 < len(sizes) < len(names):
+    if not TaskRepositories(tuple(names)).bear:
         return None
     crowding = sum(size * size for size in sizes) / len(names) - 1
     inflation = tuple((one, math.sqrt(1 + one * crowding)) for one in CORRELATIONS)

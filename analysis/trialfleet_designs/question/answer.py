@@ -8,9 +8,10 @@ from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
-from trialfleet_designs.question.finding import QuestionFinding
+from trialfleet_designs.question.finding import QuestionFinding, find_side_beyond
 from trialfleet_ledger.designs.question import Question
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import Interval
 
 
 def question_outcome(found: QuestionFinding) -> Outcome:
@@ -27,7 +28,7 @@ def question_answer(found: QuestionFinding, caveat: str | None = None) -> tuple[
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (
         f"{_decide(found)}: {_size(found)}{said}.{_beside(found)}",
-        *_contradict(found),
+        *say_beyond(found.question, found.interval, found.margin, (found.treatment, found.control)),
         f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
     )
 
@@ -82,20 +83,24 @@ def _after_looks(found: QuestionFinding) -> Iterator[str]:
         yield f"{did} at look {found.taken[-1].number} on data since withdrawn"
 
 
-def _contradict(found: QuestionFinding) -> tuple[str, ...]:
-    """What the interval says against the claim, or beyond it."""
-    low, high = found.interval.low, found.interval.high
+def name_beyond(question: Question, side: int) -> str | None:
+    """The answer no, in a word or two, of an interval by `find_side_beyond`."""
+    if not side:
+        return None
+    return "Worse than the margin" if question == "not_worse" else "Differs by more than the margin"
+
+
+def say_beyond(question: Question, interval: Interval, margin: float, sides: tuple[str, str]) -> tuple[str, ...]:
+    """What the interval says against the claim, or beyond it. `sides`: treatment and control."""
+    low, high = interval.low, interval.high
     if low is None or high is None:
         return ()
-    if found.is_harm:
-        return (f"By its interval, the pass rate of {found.treatment} is lower by more than the margin.",)
-    if low > found.margin and found.question == "equivalent":
-        return (f"By its interval, the pass rate of {found.treatment} is higher by more than the margin.",)
+    rate, beyond = f"By its interval, the pass rate of {sides[0]} is", find_side_beyond(question, interval, margin)
+    if beyond:
+        return (f"{rate} {'higher' if beyond > 0 else 'lower'} by more than the margin.",)
     if high < 0:
-        return (f"By its interval, the pass rate of {found.treatment} is below that of {found.control}.",)
-    if low > 0:
-        return (f"By its interval, the pass rate of {found.treatment} is above that of {found.control}.",)
-    return ()
+        return (f"{rate} below that of {sides[1]}.",)
+    return (f"{rate} above that of {sides[1]}.",) if low > 0 else ()
 
 
 def _beside(found: QuestionFinding) -> str:

@@ -9,7 +9,7 @@ from trialfleet_designs.document.effects import DrawnEffect
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.tables import ReportSection, ReportTable
 from trialfleet_designs.protocol import Design, Observed, PowerQuestion, Reported, SeenAtLook, name_doubts
-from trialfleet_designs.question.answer import question_answer, question_outcome
+from trialfleet_designs.question.answer import name_beyond, question_answer, question_outcome
 from trialfleet_designs.question.finding import QuestionFinding, question_finding
 from trialfleet_designs.question.looks import look_at_margin
 from trialfleet_designs.question.planning import QuestionPlan, plan_question
@@ -61,7 +61,7 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
         return question_outcome(found)
 
     def name_outcome(self, found: QuestionFinding) -> str | None:
-        return "Worse than the margin" if found.is_harm else None
+        return name_beyond(found.question, found.beyond)
 
     def list_effects(self, found: QuestionFinding) -> tuple[DrawnEffect, ...]:
         return (draw_difference(found),)

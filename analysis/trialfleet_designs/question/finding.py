@@ -26,12 +26,13 @@ Ended = Literal["shown", "futility", "end"]
 
 @dataclass(frozen=True)
 class QuestionUnderLoss:
-    """The question if what is missing had gone one way."""
+    """The question if what is missing had gone one way. `beyond`: as `find_side_beyond`."""
 
     name: QuestionLossName
     difference: float | None
     p_value: float | None
     shown: bool
+    beyond: int
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,22 @@ class QuestionFinding:
         return self.ended is None and (self.monitored or bool(self.planned))
 
     @property
-    def is_harm(self) -> bool:
-        """Whether the interval shows a rate that is lower by more than the margin."""
-        return self.interval.high is not None and self.interval.high < -self.margin
+    def beyond(self) -> int:
+        """As `find_side_beyond`; 0 without an answer."""
+        return 0 if self.p_value is None else find_side_beyond(self.question, self.interval, self.margin)
 
     @property
     def robust(self) -> bool:
         """Whether every assumption about lost first runs leads to the same decision."""
-        return len({one.shown for one in self.scenarios}) < 2
+        return len({(one.shown, one.beyond) for one in self.scenarios}) < 2
+
+
+def find_side_beyond(question: Question, interval: Interval, margin: float) -> int:
+    """On which side the interval lies wholly beyond the margin, so that the answer is no: −1, lower; 1, higher,
+    which only what is to be equivalent must not be; 0: on neither."""
+    if interval.high is not None and interval.high < -margin:
+        return -1
+    return int(question == "equivalent" and interval.low is not None and interval.low > margin)
 
 
 NO_TASK = "no task has a valid trial on both sides"
@@ -228,5 +237,8 @@ def _scenarios(
 
 def _scenario(name: QuestionLossName, test: _QuestionTest, found: EquivalenceTest) -> QuestionUnderLoss:
     p_value = test.select_p(found)
-    shown = p_value is not None and rejects(p_value, test.declared.alpha)
-    return QuestionUnderLoss(name, None if found.interval is None else found.interval.estimate, p_value, shown)
+    interval, declared = found.interval, test.declared
+    if p_value is None or interval is None:
+        return QuestionUnderLoss(name, None if interval is None else interval.estimate, p_value, False, 0)
+    beyond = find_side_beyond(declared.asked, interval, declared.margin)
+    return QuestionUnderLoss(name, interval.estimate, p_value, rejects(p_value, declared.alpha), beyond)

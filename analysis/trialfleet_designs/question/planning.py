@@ -50,7 +50,8 @@ class QuestionRow:
 @dataclass(frozen=True)
 class QuestionPlan(OwnPlan):
     """`population`: the tasks, in words. `needed`: the least reps with
-    the power wanted where the two are equal; None: more than 400. `looks`: how many; 0: a fixed end."""
+    the power wanted where the two are equal; None: more than 400. `looks`: how many; 0: a fixed end.
+    `within_repositories`: tasks come from several, and are judged by their variance within them."""
 
     campaign: str
     asked: Question
@@ -61,6 +62,7 @@ class QuestionPlan(OwnPlan):
     estimand: Estimand
     population: str
     looks: int
+    within_repositories: bool
     effort: Effort
     rows: tuple[QuestionRow, ...]
     needed: int | None
@@ -95,8 +97,9 @@ class QuestionPlan(OwnPlan):
 
     def _name_assumptions(self) -> str:
         looks = f", at {plural(self.looks, 'look')}" if self.looks else ""
+        within = ", with their variance within repositories," if self.within_repositories else ""
         return (
-            f"{TESTS[self.estimand]} at the margin, alpha {self.effort.alpha:g}{looks}, "
+            f"{TESTS[self.estimand]}{within} at the margin, alpha {self.effort.alpha:g}{looks}, "
             f"{plural(self.effort.simulations, 'campaign')} a figure; under the control {self.population}"
         )
 
@@ -116,6 +119,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
                 question=declared.asked,
                 margin=declared.margin,
                 alpha=declared.alpha,
+                repositories=asked.repositories,
                 simulations=asked.effort.simulations,
                 seed=asked.effort.seed,
             )
@@ -149,6 +153,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         estimand=declared.estimand,
         population=asked.population,
         looks=count_looks(declared.stop, asked.reps),
+        within_repositories=declared.estimand == "tasks_like_these" and asked.repositories.bear,
         effort=asked.effort,
         rows=tuple(row(one) for one in asked.reps),
         needed=find_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power, MOST_REPS),

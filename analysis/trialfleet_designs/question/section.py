@@ -28,8 +28,13 @@ from trialfleet_designs.document.tables import (
     text,
 )
 from trialfleet_designs.protocol import Reported
-from trialfleet_designs.question.answer import state_claim
-from trialfleet_designs.question.finding import QuestionFinding, QuestionLook, QuestionLossName
+from trialfleet_designs.question.answer import name_beyond, state_claim
+from trialfleet_designs.question.finding import (
+    QuestionFinding,
+    QuestionLook,
+    QuestionLossName,
+    QuestionUnderLoss,
+)
 from trialfleet_statistics.estimates import Interval
 
 DECISIONS = {"continue": "went on", "shown": "stopped: shown", "futility": "stopped: futility", "end": "the end"}
@@ -112,11 +117,18 @@ def question_section(found: QuestionFinding) -> ReportSection:
             text("If…", lambda one: SCENARIOS[one.name]),
             number("Difference, points", lambda one: bare_points(one.difference)),
             number("p", lambda one: bare_p(one.p_value)),
-            text("Decision", lambda one: "shown" if one.shown else "not shown"),
+            text("Decision", lambda one: _decide(found, one)),
             lead="Losses while the agent ran are informative, and a retry does not undo that: so the test is "
             "repeated on first runs, with the lost ones resolved in either direction.",
         ),
     )
+
+
+def _decide(found: QuestionFinding, one: QuestionUnderLoss) -> Cell:
+    if one.shown:
+        return "shown"
+    beyond = name_beyond(found.question, one.beyond)
+    return f"not shown: {beyond[0].lower()}{beyond[1:]}" if beyond else "not shown"
 
 
 def _decision(one: QuestionLook) -> Cell:

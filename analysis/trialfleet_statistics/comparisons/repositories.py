@@ -19,6 +19,74 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True)
+class TaskRepositories:
+    """Which repository each task is of, and what is claimed of them. Empty: not known."""
+
+    names: tuple[Hashable, ...] = ()
+    claim: Claim = "these_repositories"
+
+    @property
+    def bear(self) -> bool:
+        """Whether repositories bear on the test: they are a sample, or there are two or more, and one has two
+        tasks. Else tasks are paired differences of one sample."""
+        own = len(set(self.names))
+        return own > 0 and (self.claim == "other_repositories" or 1 < own < len(self.names))
+
+    @property
+    def sizes(self) -> Floats:
+        """How many tasks each has."""
+        return floats([self.names.count(one) for one in dict.fromkeys(self.names)])
+
+    def count_freedom(self, tasks: int) -> float:
+        """Degrees of freedom of the test on so many tasks of these repositories, each with its share of them."""
+        if self.bear and self.claim == "other_repositories":
+            return satterthwaite_df(self.sizes) if self.sizes.size > 1 else 0
+        return tasks - (self.sizes.size if self.bear else 1)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the claim is not made of them, whatever the results."""
+        if not self.bear or self.claim != "other_repositories":
+            return None
+        free = self.count_freedom(len(self.names))
+        return name_few(self.sizes.size, free) if free < LEAST_DF else None
+
+
+UNKNOWN = TaskRepositories()
+
+
+def name_few(repositories: int, free: float) -> str:
+    """Why so few carry no claim about others."""
+    return (
+        f"{repositories} repositories cannot carry a claim about others ({free:.1f} degrees of freedom, at least "
+        f"{LEAST_DF:g} are needed)"
+    )
+
+
+def error_of_means(differences: Floats, of: TaskRepositories) -> tuple[Floats, float]:
+    """Of many campaigns at once: the standard error of each mean over tasks, by the test of the claim, and its
+    degrees of freedom. `differences`: shape (campaigns, T); NaN where a campaign has no test.
+
+    >>> error_of_means(np.array([[0.2, 0.4, 0.1, 0.3]]), TaskRepositories(("a", "a", "b", "b")))[0].round(4)
+    array([0.0707])
+    """
+    names = of.names if of.bear else (0,) * differences.shape[1]
+    place, sizes = _places(names)
+    others = of.bear and of.claim == "other_repositories"
+    found = _cr2(differences, place, sizes) if others else _within(differences, place, sizes)
+    if isinstance(found, str) or of.refused is not None:
+        return np.full(len(differences), np.nan), 1
+    return found
+
+
+def _places(names: Sequence[Hashable]) -> tuple[Integers, Floats]:
+    """Of each task, its repository's place among them, and how many tasks each has."""
+    own = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    place = np.array([own[one] for one in names], dtype=np.int64)
+    return place, np.bincount(place, minlength=len(own)).astype(np.float64)
+
+
+@dataclass(frozen=True)
 class RepositoriesTest(Test):
     """`df`: degrees of freedom; `error`: standard error of the mean; `repositories`: how many the tasks come from.
     `interval`: known also where the test is not made, for want of degrees of freedom."""
@@ -50,63 +118,66 @@ def mean_over_repositories(
     tail, values = (1 - share(level, "level")) / 2, floats(differences)
     if values.shape != (len(repositories),):
         raise ValueError(f"repositories: expected one per difference, {values.size}; got {len(repositories)}")
-    names = list(dict.fromkeys(repositories))
-    place = np.array([names.index(one) for one in repositories], dtype=np.int64)
-    sizes = np.bincount(place, minlength=len(names)).astype(np.float64)
+    place, sizes = _places(repositories)
     mean = float(values.mean()) if values.size else None
     found = _within(values, place, sizes) if claim == "these_repositories" else _cr2(values, place, sizes)
-    if isinstance(found, str) or mean is None:
-        why = found if isinstance(found, str) else "no tasks"
+    error, df = (math.nan, 1.0) if isinstance(found, str) else (float(found[0]), found[1])
+    if mean is None or math.isnan(error):
+        why = found if isinstance(found, str) else ALIKE[claim]
         interval = Interval(mean, None, None, level, values.size, claim, "tasks_like_these", why)
-        return RepositoriesTest(None, None, claim, reason=why, repositories=len(names), interval=interval)
-    error, df = found
+        return RepositoriesTest(None, None, claim, reason=why, repositories=sizes.size, interval=interval)
     half = float(special.stdtrit(df, 1 - tail)) * error
     low, high = max(-1.0, mean - half), min(1.0, mean + half)
     interval = Interval(mean, low, high, level, values.size, claim, "tasks_like_these")
     few = claim == "other_repositories" and df < LEAST_DF
-    reason = (
-        f"{len(names)} repositories cannot carry a claim about others ({df:.1f} degrees of freedom, at least "
-        f"{LEAST_DF:g} are needed)"
-        if few
-        else None
-    )
     p_value = None if few else max(LEAST, 2 * float(special.stdtr(df, -abs(mean / error))))
     return RepositoriesTest(
         p_value,
         None if few else mean / error,
         claim,
         n_informative=values.size,
-        reason=reason,
+        reason=name_few(sizes.size, df) if few else None,
         df=df,
         error=error,
-        repositories=len(names),
+        repositories=sizes.size,
         interval=interval,
     )
 
 
-def _within(values: Floats, place: Integers, sizes: Floats) -> tuple[float, float] | str:
-    """Standard error and degrees of freedom, or why there are none."""
-    tasks, free = values.size, values.size - sizes.size
+ALIKE: dict[Claim, str] = {
+    "these_repositories": "all differences within a repository are equal",
+    "other_repositories": "all repositories have the same mean difference",
+}
+
+
+def _within(values: Floats, place: Integers, sizes: Floats) -> tuple[Floats, float] | str:
+    """Standard errors of means over the last axis, NaN where `ALIKE`, and degrees of freedom; or why there are
+    none."""
+    tasks = place.size
+    free = tasks - sizes.size
+    if not tasks:
+        return "no tasks"
     if free < 1:
         return "no repository has two tasks: the variance within repositories is not known"
-    means = np.bincount(place, values, minlength=sizes.size) / sizes
-    squares = float(np.sum((values - means[place]) ** 2))
-    if squares <= SAME * max(1.0, float(np.sum(values**2))):
-        return "all differences within a repository are equal"
-    return math.sqrt(squares / free / tasks), free
+    means = _total(values, place, sizes) / sizes
+    squares = np.sum((values - means[..., place]) ** 2, axis=-1)
+    known = squares > SAME * np.maximum(1.0, np.sum(values**2, axis=-1))
+    return floats(np.where(known, np.sqrt(squares / free / tasks), np.nan)), free
 
 
-def _cr2(values: Floats, place: Integers, sizes: Floats) -> tuple[float, float] | str:
-    """The closed form of an intercept alone: cluster totals of residuals, each over 1 − n_g / n."""
-    tasks = float(values.size)
+def _cr2(values: Floats, place: Integers, sizes: Floats) -> tuple[Floats, float] | str:
+    """As `_within`; the closed form of an intercept alone: cluster totals of residuals, each over 1 − n_g / n."""
+    tasks = float(place.size)
     if sizes.size < 2:
-        return "one repository says nothing about others"
-    totals = np.bincount(place, values - values.mean(), minlength=sizes.size)
-    kept = 1 - sizes / tasks
-    variance = float(np.sum(totals**2 / kept)) / tasks**2
-    if variance <= SAME:
-        return "all repositories have the same mean difference"
-    return math.sqrt(variance), satterthwaite_df(sizes)
+        return "one repository says nothing about others" if tasks else "no tasks"
+    totals = _total(values - values.mean(axis=-1, keepdims=True), place, sizes)
+    variance = np.sum(totals**2 / (1 - sizes / tasks), axis=-1) / tasks**2
+    return floats(np.where(variance > SAME, np.sqrt(variance), np.nan)), satterthwaite_df(sizes)
+
+
+def _total(values: Floats, place: Integers, sizes: Floats) -> Floats:
+    """Over the tasks of each repository, shape (…, R)."""
+    return floats(values @ np.eye(sizes.size)[place])
 
 
 def satterthwaite_df(sizes: Floats | Sequence[int]) -> float:

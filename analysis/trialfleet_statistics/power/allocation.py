@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, TaskRepositories
 from trialfleet_statistics.estimates import share
 
 ONE_TASK = "one task says nothing of the spread between tasks"
@@ -111,13 +112,16 @@ def frontier(
     mean: float,
     icc: float,
     sigma_int: float,
+    repositories: TaskRepositories = UNKNOWN,
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> tuple[Allocation, ...]:
-    """What the designs of `same_trials` detect, as in `reps_versus_tasks`; the cost is reps in both arms."""
+    """What the designs of `same_trials` detect, as in `reps_versus_tasks`; the cost is reps in both arms.
+    `repositories`: the design's; the others have their tasks from the same ones."""
     _check(tasks * reps, 0, 1, mean, icc, sigma_int)
     v = within_variance(mean, mean, icc)
-    return tuple(_design(t, r, 0, 1, v, sigma_int, alpha, power) for t, r in same_trials(tasks, reps))
+    designs = same_trials(tasks, reps)
+    return tuple(_design(t, r, 0, 1, v, sigma_int, alpha, power, repositories) for t, r in designs)
 
 
 def within_variance(mean_a: float, mean_b: float, icc: float) -> float:
@@ -125,7 +129,7 @@ def within_variance(mean_a: float, mean_b: float, icc: float) -> float:
     return (mean_a * (1 - mean_a) + mean_b * (1 - mean_b)) * (1 - icc)
 
 
-def least_effect(se: float, *, df: int | None, alpha: float, power: float) -> float | None:
+def least_effect(se: float, *, df: float | None, alpha: float, power: float) -> float | None:
     """(q_{1−α/2} + q_{power}) SE, with quantiles of t with `df`, or normal ones; None without a degree of freedom
     or beyond 1."""
     if df is not None and df < 1:
@@ -148,10 +152,18 @@ def _fullest(budget: float, cost_task: float, cost_rep: float) -> Iterator[tuple
 
 
 def _design(
-    tasks: int, reps: int, cost_task: float, cost_rep: float, v: float, sigma: float, alpha: float, power: float
+    tasks: int,
+    reps: int,
+    cost_task: float,
+    cost_rep: float,
+    v: float,
+    sigma: float,
+    alpha: float,
+    power: float,
+    of: TaskRepositories = UNKNOWN,
 ) -> Allocation:
     se, fixed = math.sqrt((sigma**2 + v / reps) / tasks), math.sqrt(v / reps / tasks)
-    mde = least_effect(se, df=tasks - 1, alpha=alpha, power=power)
+    mde = None if of.refused else least_effect(se, df=of.count_freedom(tasks), alpha=alpha, power=power)
     return Allocation(
         tasks=tasks,
         reps=reps,
@@ -160,7 +172,7 @@ def _design(
         mde=mde,
         se_these_tasks=fixed,
         mde_these_tasks=least_effect(fixed, df=None, alpha=alpha, power=power),
-        reason=None if mde is not None else ONE_TASK if tasks == 1 else TOO_LARGE,
+        reason=None if mde is not None else of.refused or (ONE_TASK if tasks == 1 else TOO_LARGE),
     )
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special
 
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, TaskRepositories
 from trialfleet_statistics.estimates import Estimand, Floats, floats
 from trialfleet_statistics.power.allocation import least_effect, within_variance
 from trialfleet_statistics.power.simulated import Analysis, SimulatedPower, stratified_power
@@ -159,6 +160,7 @@ def campaign_power(
     tasks: int,
     reps: int,
     estimand: Estimand,
+    repositories: TaskRepositories = UNKNOWN,
     alpha: float = 0.05,
     simulations: int = 2_000,
     seed: int,
@@ -178,6 +180,7 @@ def campaign_power(
         reps,
         sigma_int=found.sigma_logit,
         analysis=ANALYSES[estimand],
+        repositories=repositories,
         simulations=simulations,
         seed=seed,
         alpha=alpha,
@@ -190,6 +193,7 @@ def campaign_effect(
     tasks: int,
     reps: int,
     estimand: Estimand,
+    repositories: TaskRepositories = UNKNOWN,
     power: float = 0.8,
     alpha: float = 0.05,
     simulations: int = 2_000,
@@ -204,15 +208,24 @@ def campaign_effect(
     """
     if tasks < 2 and estimand == "tasks_like_these":
         return CampaignEffect(None, None, estimand, "one task says nothing of other tasks")
+    if estimand == "tasks_like_these" and repositories.refused is not None:
+        return CampaignEffect(None, None, estimand, repositories.refused)
     each = math.ceil(simulations / len(FACTORS))
 
     def reached(effect: float, own_seed: int) -> float:
         shifted = dataclasses.replace(population, treatment=population.control + effect)
         return campaign_power(
-            shifted, tasks=tasks, reps=reps, estimand=estimand, alpha=alpha, simulations=each, seed=own_seed
+            shifted,
+            tasks=tasks,
+            reps=reps,
+            estimand=estimand,
+            repositories=repositories,
+            alpha=alpha,
+            simulations=each,
+            seed=own_seed,
         ).power
 
-    guess = _guess(population, tasks, reps, estimand, power, alpha)
+    guess = _guess(population, tasks, reps, None if estimand == "these_tasks" else repositories, power, alpha)
     largest = 1 - EDGE - population.control
     return settled(reached, estimand, guess=guess, largest=largest, each=each, power=power, seed=seed)
 
@@ -264,11 +277,14 @@ def crossing(
     return at, math.sqrt(float(gradient @ covariance @ gradient)) / slope
 
 
-def _guess(population: Population, tasks: int, reps: int, estimand: Estimand, power: float, alpha: float) -> float:
+def _guess(
+    population: Population, tasks: int, reps: int, of: TaskRepositories | None, power: float, alpha: float
+) -> float:
+    """`of`: None: for these tasks alone."""
     v = within_variance(population.control, population.control, population.icc)
-    if estimand == "these_tasks":
+    if of is None:
         guess = least_effect(math.sqrt(v / reps / tasks), df=None, alpha=alpha, power=power)
     else:
         se = math.sqrt((population.sigma_int**2 + v / reps) / tasks)
-        guess = least_effect(se, df=tasks - 1, alpha=alpha, power=power)
+        guess = least_effect(se, df=of.count_freedom(tasks), alpha=alpha, power=power)
     return guess or 0.5

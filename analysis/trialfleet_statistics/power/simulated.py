@@ -12,24 +12,20 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from trialfleet_statistics.comparisons import cochran_mantel_haenszel
-from trialfleet_statistics.comparisons.paired import SAME
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, TaskRepositories, error_of_means
 from trialfleet_statistics.estimates import LEAST, TIES, Floats, Integers, floats, share
 from trialfleet_statistics.intervals import wilson
 from trialfleet_statistics.power.cell import check_shapes, rates, sizes
 from trialfleet_statistics.power.exact_campaigns import exact_p_values
 
 
-def paired_t_p_values(rates_a: Floats, rates_b: Floats) -> Floats:
-    """`paired_t_on_tasks`' p of every campaign; NaN where it has none."""
+def paired_t_p_values(rates_a: Floats, rates_b: Floats, of: TaskRepositories = UNKNOWN) -> Floats:
+    """`paired_t_on_tasks`' p of every campaign, where tasks come `of` several repositories
+    `mean_over_repositories`'; NaN where it has none."""
     differences = rates_a - rates_b
-    tasks = differences.shape[1]
-    scale = np.maximum(1.0, np.abs(differences).max(axis=1))
-    known = np.ptp(differences, axis=1) > SAME * scale if tasks > 1 else np.zeros(len(differences), bool)
-    found = np.full(len(differences), np.nan)
-    some = differences[known]
-    t = some.mean(axis=1) / (some.std(axis=1, ddof=1) / np.sqrt(tasks)) if len(some) else np.zeros(0)
-    found[known] = np.maximum(LEAST, 2 * special.stdtr(tasks - 1, -np.abs(t)))
-    return found
+    error, df = error_of_means(differences, of)
+    p = 2 * special.stdtr(df, -np.abs(differences.mean(axis=1) / error))
+    return floats(np.where(np.isnan(error), np.nan, np.maximum(LEAST, p)))
 
 
 Analysis = Literal["stratified_exact", "paired_t", "cochran_mantel_haenszel"]
@@ -60,6 +56,7 @@ def stratified_power(
     *,
     sigma_int: float = 0.0,
     analysis: Analysis = "stratified_exact",
+    repositories: TaskRepositories = UNKNOWN,
     simulations: int = 2_000,
     seed: int,
     alpha: float = 0.05,
@@ -76,6 +73,9 @@ def stratified_power(
     question, approximately) or "paired_t" on the tasks' differences (*tasks like these*). With sigma_int above 0
     the first two reject too often for claims about other tasks: their figure is power for these tasks only.
 
+    `repositories`: of the tasks, where they are known; "paired_t" is then the test of what is claimed of them, on
+    rates that are drawn without regard to them.
+
     Same arguments and seed, same number. Raises `ValueError` for rates outside [0, 1], unequal shapes, no task,
     reps below 1, a negative sigma_int.
 
@@ -88,7 +88,7 @@ def stratified_power(
     rng = np.random.default_rng(seed)
     p_a, p_b = _moved(a, b, sigma_int, simulations, rng)
     passes_a, passes_b = rng.binomial(n, p_a), rng.binomial(n, p_b)
-    p = _p_values(analysis)(passes_a, passes_b, n)
+    p = _p_values(analysis, repositories)(passes_a, passes_b, n)
     rejected = int(np.count_nonzero(p <= alpha * (1 + TIES)))
     limits = wilson(rejected, simulations)
     power = rejected / simulations
@@ -105,12 +105,12 @@ def stratified_power(
     )
 
 
-def _p_values(analysis: Analysis) -> PValues:
+def _p_values(analysis: Analysis, of: TaskRepositories) -> PValues:
     """The p-value that the public test gives for each campaign, NaN where it has none."""
     if analysis == "stratified_exact":
         return exact_p_values
     if analysis == "paired_t":
-        return lambda passes_a, passes_b, n: paired_t_p_values(passes_a / n, passes_b / n)
+        return lambda passes_a, passes_b, n: paired_t_p_values(passes_a / n, passes_b / n, of)
     if analysis == "cochran_mantel_haenszel":
         return lambda passes_a, passes_b, n: np.array(
             [cochran_mantel_haenszel(x, n, y, n).p_value for x, y in zip(passes_a, passes_b, strict=True)],

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy import special
 
-from trialfleet_statistics.comparisons.paired import SAME
+from trialfleet_statistics.comparisons.repositories import UNKNOWN, TaskRepositories, error_of_means
 from trialfleet_statistics.estimates import Bools, Floats, Integers, floats, share
 from trialfleet_statistics.intervals.differences import constrained_variance
 from trialfleet_statistics.power.cell import check_shapes
@@ -149,20 +149,19 @@ def paired_margin_power(
     question: MarginQuestion,
     margin: float,
     alpha: float,
+    repositories: TaskRepositories = UNKNOWN,
     simulations: int = 4000,
     seed: int,
 ) -> MarginPower:
-    """Of one-sided paired t-tests over tasks, for tasks like these: rates as in `margin_power`, and a fixed end. A
+    """Of one-sided paired t-tests over tasks, for tasks like these: rates as in `margin_power`, and a fixed end.
+    `repositories`: of the tasks, where they are known: the test is then by them. A
     campaign whose tasks all have the same difference has no test."""
     check_shapes(rates_a, rates_b, simulations)
     rng, tasks = np.random.default_rng(seed), rates_a.shape[-1]
     each = np.stack([np.broadcast_to(one, (simulations, tasks)) for one in (rates_a, rates_b)])
     passed = rng.binomial(reps, each, each.shape)
     differences = (passed[0] - passed[1]) / reps
-    known = np.ptp(differences, axis=1) > SAME if tasks > 1 else np.zeros(simulations, dtype=np.bool_)
-    mean, spread = differences[known].mean(axis=1), differences[known].std(axis=1, ddof=1 if tasks > 1 else 0)
-    error = spread / math.sqrt(tasks)
-    df = max(int(tasks) - 1, 1)
+    mean, (error, df) = differences.mean(axis=1), error_of_means(differences, repositories)
     bound = float(special.stdtrit(df, 1 - alpha))
     above, below = mean + margin >= bound * error, margin - mean >= bound * error
     shown = above if question == "not_worse" else above & below

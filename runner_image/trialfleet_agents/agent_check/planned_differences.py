@@ -12,11 +12,11 @@ _OF_FILES = (CheckedDelivery.ROOT_FILE, CheckedDelivery.NESTED)
 
 
 def list_also_differing(plan: Plan, treatment: str, control: str) -> Iterator[str]:
-    """One for each delivery that only one of the two has and that brings something along. Nothing of two agents,
-    or of one that was not checked before the campaign was planned."""
+    """One for each delivery that only one of the two has and that brings something along. Nothing of two agents
+    that were not measured alike, or of one that was not checked before the campaign was planned."""
     agents = plan.agents[treatment], plan.agents[control]
-    known = plan.deliveries.get(agents[0].digest)
-    if known is None or agents[0].spec.kind != agents[1].spec.kind:
+    known, also = (plan.deliveries.get(agent.digest) for agent in agents)
+    if known is None or known != also:
         return
     one, other = (find_deliveries(plan.conditions[name]) for name in (treatment, control))
     for name in CheckedDelivery:

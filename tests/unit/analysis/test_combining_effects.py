@@ -19,7 +19,9 @@ from tests.unit.analysis.combining_fixture import CONTROL, ONE, TREATMENT, TWO, 
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.effects import EffectCombination, judge_mean
 from trialfleet_analysis.combining.make import make_combination
-from trialfleet_analysis.combining.render import show, to_html, to_json, to_markdown
+from trialfleet_analysis.combining.render import draw_forest, show, to_html, to_json, to_markdown
+from trialfleet_analysis.combining.shown import shown
+from trialfleet_analysis.report.figures.forest import Forest
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_designs.comparison.declared_effect import EffectKind
 from trialfleet_ledger.designs.looks import StopRule
@@ -43,9 +45,10 @@ def asked(root: Path, name: str, passes: Passes, declared: QuestionPrimary = QUE
 
 
 def metered(
-    root: Path, name: str, ratio: float, declared: MetricPrimary = COST, *, tasks: int = 3
+    root: Path, name: str, ratio: float, declared: MetricPrimary = COST, *, tasks: int = 3, unmeasured: int = 0
 ) -> CampaignSource:
-    """The treatment costs `ratio` times the control; the same values in both arms, in another order."""
+    """The treatment costs `ratio` times the control; the same values in both arms, in another order; without one
+    in the first `unmeasured` blocks of the first task's treatment."""
     frozen = campaign(name, [(0, 0)] * tasks, reps=6, primary=None, registered=declared)
 
     def fate(trial: Trial) -> Fate:
@@ -53,10 +56,17 @@ def metered(
         draw = 0.3 * NormalDist().inv_cdf((place + 0.5) / 6)
         dear = 1 + int(trial.task.rpartition("-")[2])
         cost = dear * (ratio if trial.condition == TREATMENT else 1) * math.exp(draw)
-        return Fate(metrics=Metrics(cost_usd=cost))
+        hidden = trial.task.endswith("-0") and trial.condition == TREATMENT and trial.block < unmeasured
+        return Fate(metrics=Metrics(cost_usd=None if hidden else cost))
 
     ledgers.write(root, frozen, fate)
     return CampaignSource(str(root), name)
+
+
+def forest_of(found: EffectCombination) -> Forest:
+    drawn = draw_forest(shown(found))
+    assert drawn is not None
+    return drawn
 
 
 def put_together(*sources: CampaignSource, across: bool = False) -> EffectCombination:
@@ -82,6 +92,54 @@ def test_a_question_over_all_strata_is_the_test_at_the_margin(tmp_path: Path) ->
     assert found.answer[1].startswith(
         "Secondary: for campaigns like these, each on its own tasks, a difference of +"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "turned", "said"),
+    [
+        ("not_worse", True, "is lower by more than the margin"),
+        ("equivalent", True, "is lower by more than the margin"),
+        ("equivalent", False, "is higher by more than the margin"),
+    ],
+)
+def test_a_difference_beyond_the_margin_is_said(tmp_path: Path, asked_for: str, turned: bool, said: str) -> None:
+    declared = QUESTION.model_copy(update={"question": asked_for})
+    pairs = [(5, 1), (4, 1), (5, 0)]
+    found = put_together(
+        *(asked(tmp_path, name, [pair[::-1] if turned else pair for pair in pairs], declared) for name in "ab")
+    )
+    assert found.decision == "not_shown"
+    assert "it was not shown that" in found.answer[0]
+    assert found.answer[2] == f"By its interval, the pass rate of {TREATMENT} {said}."
+
+
+def test_ratios_are_drawn_on_a_scale_of_ratios_and_their_trials_add_up(tmp_path: Path) -> None:
+    found = put_together(*(metered(tmp_path, name, ratio) for name, ratio in (("a", 0.4), ("b", 2.0), ("c", 1.0))))
+    drawn = forest_of(found)
+    assert drawn.scale.log
+    at = [drawn.scale.share(tick) for tick in drawn.scale.ticks]
+    assert at[0] == 0
+    assert at[-1] == 1
+    labels = [drawn.scale.text(tick) for tick in drawn.scale.ticks]
+    assert len({*labels}) == len(labels)
+    assert all(label.startswith("×") for label in labels)
+    assert drawn.scale.share(0.5) + drawn.scale.share(2.0) == pytest.approx(2 * drawn.scale.share(1.0))
+    assert found.trials == sum(one.trials for one in found.campaigns) == 108
+
+
+def test_differences_of_a_metric_are_drawn_in_its_unit(tmp_path: Path) -> None:
+    found = put_together(*(metered(tmp_path, name, ratio, MEANS) for name, ratio in (("a", 0.8), ("b", 1.1))))
+    scale = forest_of(found).scale
+    assert not scale.log
+    assert {scale.text(tick)[:2] for tick in scale.ticks} <= {"$0", "$-", "$−", "$1"}
+
+
+def test_trials_without_a_value_do_not_count_as_combined(tmp_path: Path) -> None:
+    whole, part = metered(tmp_path, "a", 0.8), metered(tmp_path, "b", 0.9, unmeasured=2)
+    found = put_together(whole, part)
+    assert [one.trials for one in found.campaigns] == [36, 34]
+    assert found.trials == 70
+    assert "70 trials" in to_html(found)
 
 
 def test_a_question_alone_has_its_report_s_p(tmp_path: Path) -> None:

@@ -440,3 +440,22 @@ def test_every_figure_is_at_the_alpha_that_is_named(tmp_path: Path, kind: str) -
     if kind == "joint":
         assert plan_at(0.2).count("one-sided") == 2
         assert "two-sided" not in plan_at(0.2)
+
+
+@pytest.mark.parametrize("kind", ["question", "joint"])
+def test_a_level_that_the_declaration_cannot_have_is_refused_with_a_way_out(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        f"campaign: declared\nseed: 1\ntasks: ['{DEMO.parent}/tasks/*.yaml']\nreps: 4\nstore: store\n"
+        f"conditions: [none, flat_llm]\nagent: {{kind: search}}\n"
+        f"primary: {{treatment: flat_llm, control: none, {DECLARED[kind]}}}\n"
+    )
+    found = refused(str(file), "--alpha", "0.3")
+    assert found.message == "0.3 is no level for what is declared: Input should be less than 0.25"
+    assert (found.where, found.hint) == ("--alpha", "give a smaller one, usually 0.05")
+
+
+def test_a_level_outside_of_0_and_1_is_refused_before_anything_is_read() -> None:
+    found = CliRunner().invoke(power, ["absent.yaml", "--alpha", "5"])
+    assert found.exit_code == 2
+    assert "Invalid value for '--alpha': 5 must be above 0 and below 1; write 0.4 for 40%" in found.output

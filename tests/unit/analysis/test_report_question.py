@@ -6,7 +6,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support import ledgers
 from tests.support.ledgers import Fate
@@ -15,12 +18,16 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.report.verdict_label import label_verdict
 from trialfleet_designs.protocol import SeenAtLook
+from trialfleet_designs.question.finding import find_side_beyond
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.looks import Decision, StageCounts, StopRule
 from trialfleet_ledger.designs.question import QuestionPrimary
+from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_statistics.comparisons import equivalence
 
 NAMES = ("none", "intent_layer")
 TASKS = tuple(f"task-{n}" for n in range(4))
@@ -37,11 +44,12 @@ def reported(
     *,
     blocks: int = REPS,
     lost: int = 0,
+    ratio: float | None = None,
 ) -> Report:
     """Conditions pass at these rates, evenly over the blocks and alike in each task. `lost`: first runs of the
-    treatment in each task."""
+    treatment in each task; `ratio`: of its cost to the control's, None: not known."""
     plan = ledgers.plan(TASKS, NAMES, reps=REPS).model_copy(update={"registered": declared})
-    store = ledgers.write(folder, plan, lambda trial: _fate(trial, passes, blocks, lost))
+    store = ledgers.write(folder, plan, lambda trial: _fate(trial, passes, blocks, lost, ratio))
     if declared.schedule is None:
         return ledgers.read(store)
     taken: list[Decision] = []
@@ -68,12 +76,16 @@ def reported(
     return ledgers.read(store)
 
 
-def _fate(trial: Trial, passes: Mapping[str, float], blocks: int, lost: int) -> Fate | None:
+def _fate(trial: Trial, passes: Mapping[str, float], blocks: int, lost: int, ratio: float | None) -> Fate | None:
     if trial.block >= blocks:
         return None
     if trial.condition == "intent_layer" and trial.block < lost:
         return Fate(verdict=None, losses=(ledgers.MID_RUN,) * 3)
-    return Fate(Verdict.PASSED if _passed(passes[trial.condition], trial.block) else Verdict.FAILED)
+    verdict = Verdict.PASSED if _passed(passes[trial.condition], trial.block) else Verdict.FAILED
+    if ratio is None:
+        return Fate(verdict)
+    dear = ratio if trial.condition == "intent_layer" else 1
+    return Fate(verdict, metrics=Metrics(cost_usd=dear * (1 + trial.block % 5 / 10)))
 
 
 def _passed(rate: float, block: int) -> bool:
@@ -108,6 +120,79 @@ def test_a_harm_is_said_although_it_was_not_asked_for(tmp_path: Path) -> None:
     assert report.decision == "not_shown"
     assert report.answer[0].startswith("On these 4 tasks, it was not shown that the pass rate of intent_layer is")
     assert report.answer[1] == "By its interval, the pass rate of intent_layer is lower by more than the margin."
+
+
+BY_MARGIN = {"not_worse": "Worse than the margin", "equivalent": "Differs by more than the margin"}
+
+
+@pytest.mark.parametrize("looked", [False, True])
+@pytest.mark.parametrize(
+    ("asked", "rates", "side"),
+    [
+        ("not_worse", (0.9, 0.4), "lower"),
+        ("equivalent", (0.9, 0.4), "lower"),
+        ("equivalent", (0.4, 0.9), "higher"),
+    ],
+)
+def test_a_difference_beyond_the_margin_is_a_no_and_not_undecided(
+    tmp_path: Path, asked: str, rates: tuple[float, float], side: str, *, looked: bool
+) -> None:
+    rule = StopRule(looks=(5, 10, 20), futility="none") if looked else None
+    declared = NOT_WORSE.model_copy(update={"question": asked, "stop": rule})
+    report = reported(tmp_path, declared, dict(zip(NAMES, rates, strict=True)))
+    assert report.decision == "not_shown"
+    assert f"By its interval, the pass rate of intent_layer is {side} by more than the margin." in report.answer
+    assert label_verdict(report) == BY_MARGIN[asked]
+    step = report.next_step or ""
+    assert "larger campaign" not in step
+    assert step.startswith("This question is answered")
+
+
+@pytest.mark.parametrize(
+    ("rates", "ratio", "label"),
+    [((0.9, 0.4), 1.5, "Worse than the margin"), ((0.9, 0.9), 1.5, "Cost more"), ((0.9, 0.9), 1.0, "Undecided")],
+)
+def test_either_part_of_cheaper_and_not_worse_may_be_a_no(
+    tmp_path: Path, rates: tuple[float, float], ratio: float, label: str
+) -> None:
+    declared = NOT_WORSE.model_copy(update={"question": "cheaper_and_not_worse"})
+    report = reported(tmp_path, declared, dict(zip(NAMES, rates, strict=True)), ratio=ratio)
+    assert (report.decision, label_verdict(report)) == ("not_shown", label)
+    said = " ".join(report.answer)
+    assert ("The test of the other side says that intent_layer cost more than none, p" in said) == (ratio > 1)
+    assert ("lower by more than the margin" in said) == (label == "Worse than the margin")
+    answered = (report.next_step or "").startswith("This question is answered")
+    assert answered == (label != "Undecided")
+
+
+def test_a_better_rate_is_no_difference_that_not_worse_excludes(tmp_path: Path) -> None:
+    report = reported(tmp_path, NOT_WORSE, {"none": 0.4, "intent_layer": 0.9})
+    assert (report.decision, label_verdict(report)) == ("shown", "Shown")
+    assert find_side_beyond("not_worse", report.analysis.found.interval, 0.1) == 0
+    assert find_side_beyond("equivalent", report.analysis.found.interval, 0.1) == 1
+
+
+def test_a_harm_that_lost_runs_could_undo_is_not_robust(tmp_path: Path) -> None:
+    report = reported(tmp_path, NOT_WORSE, {"none": 0.8, "intent_layer": 0.5}, lost=6)
+    assert label_verdict(report) == "Worse than the margin"
+    assert {one.shown for one in report.analysis.found.scenarios} == {False}
+    assert "Not robust to the 24 lost first runs." in report.answer[0]
+    assert "lost runs could change it" in (report.next_step or "")
+
+
+@given(passed=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=4))
+def test_an_interval_beyond_the_margin_is_the_other_sides_test(passed: list[tuple[int, int]]) -> None:
+    """Beyond −margin at level 1 − 2α: the one-sided test that the difference is at least −margin rejects."""
+    a, b = np.array(passed).T
+    n = np.full(a.size, 12)
+    found = equivalence(a, n, b, n, margin=0.1)
+    mirrored = equivalence(b, n, a, n, margin=0.1)
+    assert found.interval is not None
+    assert mirrored.interval is not None
+    side = find_side_beyond("equivalent", found.interval, 0.1)
+    assert side == -find_side_beyond("equivalent", mirrored.interval, 0.1)
+    if side and found.p_value is not None:
+        assert found.p_value > 0.5
 
 
 def test_equivalent_needs_both_sides(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,11 +15,15 @@ from scipy import stats
 from tests.support.random_campaigns import report_of
 from tests.unit.analysis.columns_fixture import laid_out, scheme
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.next_step import suggest_next_step
+from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_designs.power.repositories import plan_repositories
 from trialfleet_ledger.designs.contrast import Primary
-from trialfleet_statistics.comparisons import Claim, mean_over_repositories
-from trialfleet_statistics.comparisons.repositories import satterthwaite_df
+from trialfleet_statistics.comparisons import Claim, mean_over_repositories, paired_t_on_tasks
+from trialfleet_statistics.comparisons.repositories import TaskRepositories, satterthwaite_df
 from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power.simulated import paired_t_p_values
+from trialfleet_statistics.sequential import paired_margin_power
 
 
 def by_matrices(values: Floats, place: Floats) -> tuple[float, float]:
@@ -147,3 +152,76 @@ def test_too_few_repositories_show_nothing_within_a_margin() -> None:
     margin = next(one for one in found.analysis.equivalence if one.estimand == "tasks_like_these")
     assert (margin.equivalent, margin.p_value) == (None, None)
     assert "no larger than" not in " ".join(found.answer)
+
+
+NAMED: list[tuple[list[str], Claim]] = [
+    (["a", "a", "b", "b", "c", "c"], "these_repositories"),
+    (["a"] * 6, "these_repositories"),
+    (list("abcdef"), "these_repositories"),
+    (list("abcdef"), "other_repositories"),
+    (["a", "a", "b", "b", "c", "c"], "other_repositories"),
+]
+
+
+@pytest.mark.parametrize(("names", "claim"), NAMED)
+def test_power_counts_the_rejections_of_the_test_that_a_report_makes(names: list[str], claim: Claim) -> None:
+    a, b = np.random.default_rng(1).binomial(5, 0.5, (2, 40, 6)) / 5
+    of = TaskRepositories(tuple(names), claim)
+    found = paired_t_p_values(a, b, of)
+    for p, x, y in zip(found, a, b, strict=True):
+        report = mean_over_repositories(x - y, names, claim=claim) if of.bear else paired_t_on_tasks(x, y)
+        assert p == pytest.approx(report.p_value, rel=1e-9) if report.p_value is not None else np.isnan(p)
+    assert np.isnan(found).all() == (of.refused is not None)
+
+
+@pytest.mark.parametrize("asked", ["not_worse", "equivalent"])
+def test_power_within_a_margin_is_by_repositories(asked: Literal["not_worse", "equivalent"]) -> None:
+    """With the report's own test, campaign by campaign."""
+    rates, names = np.random.default_rng(4).uniform(0.3, 0.7, (2, 200, 6)), ("a", "a", "b", "b", "c", "c")
+    found = paired_margin_power(
+        *rates,
+        4,
+        question=asked,
+        margin=0.3,
+        alpha=0.1,
+        repositories=TaskRepositories(names),
+        simulations=200,
+        seed=6,
+    )
+    n, claim, shown = np.full(6, 4), TasksClaim(names), 0
+    for a, b in zip(*np.random.default_rng(6).binomial(4, rates, rates.shape), strict=True):
+        test = claim.judge_within((a, n, b, n), 0.3, 0.1)
+        p = test.p_lower if asked == "not_worse" else test.p_value
+        shown += p is not None and p <= 0.1
+    assert 0.05 < found.power == shown / 200
+    few = paired_margin_power(*rates, 4, question=asked, margin=0.3, alpha=0.1, simulations=200, seed=6)
+    assert few.power != found.power
+
+
+def test_degrees_of_freedom_of_designs_with_tasks_of_the_same_repositories() -> None:
+    within, others = (
+        TaskRepositories(tuple("aabbcc"), claim) for claim in ("these_repositories", "other_repositories")
+    )
+    assert [within.count_freedom(tasks) for tasks in (6, 12)] == [3, 9]
+    assert [TaskRepositories().count_freedom(tasks) for tasks in (6, 12)] == [5, 11]
+    assert others.count_freedom(6) == others.count_freedom(12) == pytest.approx(2)
+    assert others.refused is not None
+    assert "3 repositories cannot carry a claim about others" in others.refused
+
+
+def test_a_report_s_figures_of_larger_campaigns_are_by_its_repositories() -> None:
+    found = reported("tasks_like_these", [f"r{n // 2}" for n in range(16)])
+    alone = reported("tasks_like_these", ["r"] * 16)
+    assert (found.analysis.outlook.freedom, alone.analysis.outlook.freedom) == (8, 15)
+    least, paired = (one.analysis.outlook.more[0].mde_tasks_like_these for one in (found, alone))
+    if least is not None and paired is not None:
+        quantiles = [stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df) for df in (8, 15)]
+        assert least / paired == pytest.approx(quantiles[0] / quantiles[1])
+
+
+def test_the_next_step_of_a_claim_about_others_is_more_repositories() -> None:
+    found = reported("other_repositories", [f"r{n // 2}" for n in range(16)])
+    undecided = replace(found, decision="not_shown")
+    step = suggest_next_step(undecided) or ""
+    assert step.startswith("Only tasks of more repositories can tell more about others, in a new campaign: ")
+    assert "twice the reps" not in step

@@ -20,6 +20,9 @@ SAID = {  # label -> what the first sentence of such an answer may hold
     "Rises with the dose": (" rises ", " rose ", "rise"),
     "Falls with the dose": (" falls ", " fell ", "fall"),
     "Worse than the margin": (" it was not shown that ",),
+    "Differs by more than the margin": (" it was not shown that ",),
+    "Cost more": (" it was not shown that ",),
+    "Took more turns": (" it was not shown that ",),
     "Shown": ("On ",),
 }
 SEEDS = range(66)

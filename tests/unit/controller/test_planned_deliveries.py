@@ -53,6 +53,24 @@ def test_what_was_measured_in_this_version_is_in_the_plan(tmp_path: Path) -> Non
     assert found.also_differ == {"system channel": ("adds a frame",)}
 
 
+@pytest.mark.parametrize(
+    ("changed", "reaches", "differs"),
+    [
+        ({}, True, True),
+        ({"model": "other"}, True, False),
+        ({"revision": 1}, False, False),
+        ({"version": "0.170.0"}, False, False),
+        ({"reach": Reach(root_file="AGENTS.md")}, False, False),
+    ],
+)
+def test_a_check_counts_for_its_adapter_and_what_comes_along_for_its_model_alone(
+    tmp_path: Path, changed: dict[str, object], reaches: bool, differs: bool
+) -> None:
+    measure(Cache(tmp_path))
+    (found,) = plan_deliveries([CODEX.model_copy(update=changed)], Cache(tmp_path)).values()
+    assert (found.measured is not None, bool(found.also_differ)) == (reaches, differs)
+
+
 def test_what_was_not_measured_is_said_with_the_command_that_measures_it(tmp_path: Path) -> None:
     found = planned(Cache(tmp_path))
     assert (found.measured, found.declared["system channel"]) == (None, False)

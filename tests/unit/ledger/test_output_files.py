@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import RECORD, replace_outputs
 
@@ -79,6 +81,20 @@ def test_no_link_folder_or_file_elsewhere_is_removed(tmp_path: Path, kind: str) 
     left = replace_outputs(folder, {"a.svg": b"1"}, what="figures")
     assert left == (() if kind == "outside" else (folder / "b.svg",))
     assert outside.read_bytes() == b"1"
+
+
+def test_a_record_of_version_1_is_read_and_its_files_replaced_but_not_removed(tmp_path: Path) -> None:
+    """It did not say which command had made a file."""
+    for name in ("a.svg", "b.svg", "c.svg"):
+        (tmp_path / name).write_bytes(b"1")
+    files = {name: [sha256(b"1")] for name in ("a.svg", "b.svg", "c.svg")}
+    (tmp_path / RECORD).write_text(json.dumps({"id": "trialfleet-outputs", "version": 1, "files": files}))
+    (tmp_path / "b.svg").write_bytes(b"edited")
+    assert replace_outputs(tmp_path, {"a.svg": b"2"}, what="figures") == ()
+    assert ((tmp_path / "a.svg").read_bytes(), (tmp_path / "c.svg").read_bytes()) == (b"2", b"1")
+    with pytest.raises(OperatorError, match="edited since; it is not overwritten"):
+        replace_outputs(tmp_path, {"b.svg": b"2"}, what="figures")
+    assert json.loads((tmp_path / RECORD).read_bytes())["version"] == 2
 
 
 def test_a_call_that_is_refused_removes_nothing(tmp_path: Path) -> None:

@@ -166,6 +166,21 @@ def test_an_agent_is_given_only_what_it_can_have() -> None:
     assert len(agent.runs) == 3
 
 
+def test_a_clock_that_moves_between_two_bare_runs_is_no_difference_of_an_arm() -> None:
+    """A time of day without a date has no form of its own: two bare runs tell that it varies."""
+    minutes = iter(range(60))
+
+    def ask(given: Collection[CheckedDelivery]) -> ModelRequest:
+        frame = "\nFrame." if CheckedDelivery.MCP in given else ""
+        return request(f"You are an agent.{frame}", f"It is 11:{next(minutes):02}.")
+
+    found = compare_arms(FULL, ask)
+    assert found.control == ("messages[user].content.text: “It is 11:01.” in place of “It is 11:00.”",)
+    assert {name: said for name, said in found.also_differ.items() if said} == {
+        CheckedDelivery.MCP: ("system: “Frame.”",)
+    }
+
+
 def test_what_two_equal_runs_differ_in_is_the_control() -> None:
     found = compare_arms(FULL, _FramingAgent(noisy=True))
     assert found.control == ("messages[user].content.text: “Run 2.” in place of “Run 1.”",)
@@ -214,3 +229,7 @@ def test_a_plan_says_what_only_one_condition_brings_along(treatment: Condition, 
     assert [*list_also_differing(plan, "new", "none")] == [lead + one for one in said]
     assert [*list_also_differing(plan, "new", "new")] == []
     assert [*list_also_differing(plan.model_copy(update={"deliveries": {}}), "new", "none")] == []
+    other = plan.agents["none"].model_copy(update={"digest": "9" * 64})
+    of_another_model = known.model_copy(update={"also_differ": {}})
+    two = {"agents": {**plan.agents, "none": other}, "deliveries": {**plan.deliveries, "9" * 64: of_another_model}}
+    assert [*list_also_differing(plan.model_copy(update=two), "new", "none")] == []

@@ -13,7 +13,7 @@ from trialfleet_analysis.report.answer import claims_equivalence
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.declared_result import declared_result, outcome_of
 from trialfleet_analysis.report.figures.forest import KEYS, MOST_DOTS, Forest, Mark, MarkedRow, MarkKind, RepDots
-from trialfleet_analysis.report.figures.scales import Scale, differences, nice
+from trialfleet_analysis.report.figures.scales import Scale, amounts, differences, ratios
 from trialfleet_analysis.report.findings.contrasts import ROLES
 from trialfleet_analysis.report.findings.reliability import SCENARIOS, decision
 from trialfleet_designs.comparison.contrast import Contrast
@@ -24,7 +24,6 @@ from trialfleet_designs.document.figures import (
     NOTHING,
     bare_p,
     bare_points,
-    brief,
     change,
     cut_at,
     level,
@@ -40,7 +39,6 @@ from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_statistics.estimates import Interval, Test
 
 POINTS = "difference in pass rate, percentage points"
-NARROW = 0.05  # range of ratios whose marks need three decimals
 AT_EITHER_END = 4  # tasks on the first screen, where there are more than twice as many
 
 
@@ -110,19 +108,11 @@ def _draw_effect(number: int, one: DrawnEffect) -> Forest:
 def _measure_effect(one: DrawnEffect) -> tuple[str, str, Scale]:
     """Its estimate in words, its axis and its scale."""
     estimate, ends = one.interval.estimate, [*_numbers(one.interval), *one.margins]
-    known = [end for end in ends if end is not None]
     if one.unit == "ratio":
-        return times(estimate), "ratio", _scale_of_ratios([1.0, *known])
+        return times(estimate), "ratio", ratios(ends)
     if one.unit == "difference":
         return NOTHING if estimate is None else points(estimate), POINTS, differences(ends)
-    unit = one.unit
-    scale = nice(min([0.0, *known]), max([0.0, *known]), lambda value: brief(value, unit))
-    return change(estimate, unit), "difference a trial, on average", scale
-
-
-def _scale_of_ratios(known: Sequence[float]) -> Scale:
-    digits = 2 if max(known) - min(known) >= NARROW else 3
-    return nice(min(known), max(known), lambda value: f"×{value:,.{digits}f}")
+    return change(estimate, one.unit), "difference a trial, on average", amounts(ends, one.unit)
 
 
 def _name_margins(margins: Sequence[float]) -> str:
