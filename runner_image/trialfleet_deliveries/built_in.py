@@ -35,6 +35,10 @@ class InlineTexts(DeliveryKind):
     def declares(self, condition: Condition, channel: str) -> bool:
         return condition.inline is not None and condition.inline.channel != "rules"
 
+    def acts_later(self, condition: Condition) -> bool:
+        inline = condition.inline
+        return inline is not None and (inline.channel == "rules" or inline.source == "preflight")
+
     def beyond(self, condition: Condition, reach: Reach) -> Iterator[str]:
         inline = condition.inline
         if inline is not None and inline.source == "preflight" and not reach.preflight:
@@ -96,6 +100,9 @@ class PullSentence(DeliveryKind):
     """The sentence of the prompt that points at the files."""
 
     key = "pull"
+
+    def acts_later(self, condition: Condition) -> bool:
+        return False
 
 
 class FailFast(DeliveryKind):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trialfleet_deliveries.registry import DELIVERIES
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.agent import AgentSpec
@@ -24,6 +26,22 @@ def differing_parts(
     one, other = parts_of(treatment, agents[0]), parts_of(control, agents[1])
     apart = [name for name in one if one[name] != other[name]]
     return tuple([name for name in apart if "agent" not in apart or name not in _OF_ONE_KIND])
+
+
+def list_later_parts(parts: Iterable[PartName], conditions: Iterable[Condition]) -> tuple[PartName, ...]:
+    """Those of `parts` that may change something of a run which its first request does not show, under any of
+    these conditions. An effort is a field of every request.
+
+    >>> list_later_parts(["effort", "pull", "files"], [Condition(files="tree", pull=True), Condition()])
+    ('files',)
+    """
+    given = tuple(conditions)
+    return tuple([name for name in parts if _is_later(name, given)])
+
+
+def _is_later(part: PartName, conditions: Iterable[Condition]) -> bool:
+    kind = DELIVERIES.get(part)
+    return part != "effort" if kind is None else any(map(kind.acts_later, conditions))
 
 
 def parts_of(condition: Condition, agent: AgentSpec) -> dict[PartName, object]:

@@ -42,6 +42,10 @@ class DeliveryKind:
         """Whether the condition lets one of `channels` carry something."""
         return self.part(condition) is not None
 
+    def acts_later(self, condition: Condition) -> bool:
+        """Whether it may change something of a run that its first request does not show."""
+        return True
+
     def changed(self, condition: Condition, other: Condition) -> Condition:
         """`condition` with this delivery as `other` has it."""
         return condition.model_copy(update={self.key: getattr(other, self.key)})
@@ -90,6 +94,9 @@ class AddedDelivery(DeliveryKind):
 
     def part(self, condition: Condition) -> object | None:
         return condition.added.get(self.key)
+
+    def acts_later(self, condition: Condition) -> bool:
+        return False
 
     def changed(self, condition: Condition, other: Condition) -> Condition:
         given = condition.model_dump(exclude={self.key})

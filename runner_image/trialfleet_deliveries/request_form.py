@@ -4,11 +4,13 @@ provider files requests. Two runs that are given the same send the same request 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import cast
 
-# Of the body: what names a session, a thread or an installation to the provider. No model reads them.
-_LABELS = frozenset({"client_metadata", "metadata", "prompt_cache_key", "safety_identifier", "user"})
+# Of the body: what names a session, a thread or an installation to the provider, and the draw of a sample. No
+# model reads them.
+_LABELS = frozenset({"client_metadata", "metadata", "prompt_cache_key", "safety_identifier", "seed", "user"})
 _FEATURES = ("anthropic-beta", "openai-beta")  # headers that change what the provider does with the body
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _VARYING = re.compile(
@@ -26,24 +28,50 @@ _VARYING = re.compile(
 VARIES = "‹varies›"
 
 
-def normalise_request(path: str, headers: Mapping[str, str], body: Mapping[str, object]) -> dict[str, object]:
-    """The request in that form. Header names are lower case.
+def list_varying(texts: Iterable[str]) -> frozenset[str]:
+    """The ids and times in these texts.
+
+    >>> sorted(list_varying(["Since 2026-11-30, as of 3f9c2a1."]))
+    ['2026-11-30', '3f9c2a1']
+    """
+    return frozenset(found[0] for text in texts for found in _VARYING.finditer(text))
+
+
+def normalise_request(
+    path: str,
+    headers: Mapping[str, str],
+    body: Mapping[str, object],
+    *,
+    given: Collection[str] = (),
+    folder: str | None = None,
+) -> dict[str, object]:
+    """The request in that form. Header names are lower case. `given`: ids and times that the run was given, which
+    stay (`list_varying`); `folder`: where this run alone works. Raises `RecursionError` for a body that is too
+    deep.
 
     >>> normalise_request("/v1/messages", {"host": "x"}, {"system": "It is 2026-11-30.", "user": "7"})
     {'path': '/v1/messages', 'headers': {}, 'body': {'system': 'It is ‹varies›.'}}
     """
+    normalise = partial(_normalise_text, given=given, folder=folder)
     return {
         "path": path,
         "headers": {name: headers[name] for name in _FEATURES if name in headers},
-        "body": {name: _normalise_value(value) for name, value in body.items() if name not in _LABELS},
+        "body": {name: _map_texts(value, normalise) for name, value in body.items() if name not in _LABELS},
     }
 
 
-def _normalise_value(value: object) -> object:
+def _normalise_text(text: str, given: Collection[str], folder: str | None) -> str:
+    text = text.replace(folder, VARIES) if folder else text
+    if not given:
+        return _VARYING.sub(VARIES, text)
+    return _VARYING.sub(lambda found: found[0] if found[0] in given else VARIES, text)
+
+
+def _map_texts(value: object, normalise: Callable[[str], str]) -> object:
     if isinstance(value, str):
-        return _VARYING.sub(VARIES, value)
+        return normalise(value)
     if isinstance(value, dict):
-        return {name: _normalise_value(one) for name, one in cast("dict[str, object]", value).items()}
+        return {name: _map_texts(one, normalise) for name, one in cast("dict[str, object]", value).items()}
     if isinstance(value, list):
-        return [_normalise_value(one) for one in cast("list[object]", value)]
+        return [_map_texts(one, normalise) for one in cast("list[object]", value)]
     return value

@@ -18,6 +18,7 @@ from trialfleet_analysis.analysis_plan import analyse
 from trialfleet_analysis.analysis_plan.measures import MeasureContrast
 from trialfleet_analysis.analysis_plan.power_summary import PowerSummary, power_summary
 from trialfleet_analysis.commands.power import power
+from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
@@ -30,6 +31,7 @@ from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.dispatch.unplaced_attempts import unplaced_message
 from trialfleet_controller.status.campaign_status import CampaignStatus, ConditionStatus, Controller, State
 from trialfleet_controller.status.status_text import lines
+from trialfleet_deliveries.equal_arms import EqualArms
 from trialfleet_designs.comparison.columns import CellCounts, Scheme
 from trialfleet_designs.comparison.correction import Corrected
 from trialfleet_designs.metric import effort
@@ -88,11 +90,26 @@ def every_sample(folder: Path) -> Iterator[tuple[str, str]]:
     """Section and sentence of each surface but the drawn campaigns. `folder`: an empty one, for stores."""
     lively = read(write(folder / "lively", lifelike_plan(reps=4), lifelike()), "preamble-vs-pull")
     reports = (lively, made(), made(1, 2), made(3, 2, declared=False), replace(made(2, 3), dry_run=True))
-    for report in reports:
+    for report in (*reports, *_with_equal_arms()):
         yield from of_report(report)
     yield from of_status()
     yield from ((where, one.replace(str(folder), "/store")) for where, one in of_viewer(folder))
     yield from of_power(folder)
+
+
+# Conditions with the same first requests: alike, of parts that act at once, and of parts that may act later
+EQUAL = (
+    EqualArms(("none", "placebo"), 1, (), ()),
+    EqualArms(("none", "placebo"), 4, ("effort",), ()),
+    EqualArms(("none", "placebo", "flat_llm"), 4, ("effort", "pull"), ()),
+    EqualArms(("none", "placebo"), 4, ("effort", "settings"), ("settings",)),
+)
+
+
+def _with_equal_arms() -> Iterator[Report]:
+    """Where they are compared, and where the campaign declares another contrast."""
+    yield worded(replace(made(2, 3), equal_arms=EQUAL))
+    yield worded(replace(made(2, 3), equal_arms=(EqualArms(("placebo", "flat_llm"), 4, ("effort",), ()),)))
 
 
 def of_report(report: Report) -> Iterator[tuple[str, str]]:
@@ -188,6 +205,7 @@ def statuses() -> Iterator[CampaignStatus]:
     for wait in Wait:
         yield replace(bare, pending={wait: 1}, unplaced=unplaced_message({wait: 1}, 5, Limits()))
     yield replace(bare, tampered=[f"end of trial {n}" for n in range(20)], left_out=1, quarantined=2)
+    yield replace(bare, equal_arms=[one.describe_equality() for one in EQUAL])
     yield replace(bare, left_out=2, refused="its plan was changed", state=State.INCOMPLETE, controller=ended)
     yield replace(
         bare,

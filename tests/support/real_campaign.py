@@ -35,8 +35,9 @@ def campaign_file(
     name: str,
     agent: Mapping[str, Any],
     store: str,
-    conditions: Sequence[str] = ("none",),
+    conditions: Sequence[str] | Mapping[str, Any] = ("none",),
     reps: int = 1,
+    primary: Mapping[str, Any] | None = None,
 ) -> Path:
     """A campaign of the lab's task, which is validated first."""
     if "status: validated" not in lab.task_file.read_text():
@@ -45,11 +46,12 @@ def campaign_file(
         "campaign": name,
         "seed": 3,
         "tasks": [str(lab.task_file)],
-        "conditions": list(conditions),
+        "conditions": dict(conditions) if isinstance(conditions, Mapping) else list(conditions),
         "reps": reps,
         "agent": dict(agent),
         "limits": {"parallel": 2, "memory": "1Gi", "disk": "256Mi"},
         "store": store,
+        **({"primary": dict(primary)} if primary else {}),
     }
     path = lab.root / f"{name}.yaml"
     path.write_text(yaml.safe_dump(spec))

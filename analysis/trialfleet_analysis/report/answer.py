@@ -19,6 +19,7 @@ from trialfleet_analysis.report.declared_result import (
     outcome_of,
     report_context,
 )
+from trialfleet_analysis.report.equal_requests import warn_of_equal_arms
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.extended import EXTENDED
@@ -41,10 +42,11 @@ SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 def answer(report: Report) -> tuple[str, ...]:
     """The decision of the declared contrast; then its size and its cost. Without a declared contrast, every
-    condition, and no test. Last, what crashed agents, forged passes, losses and failures of the provider make of
-    it."""
+    condition, and no test. Last, what equal first requests, crashed agents, forged passes, losses and failures of
+    the provider make of it."""
     return (
         *qualify_answer(_of_contrast(report), report),
+        *warn_of_equal_arms(report),
         *crash_sentences(report),
         *forged_sentences(report),
         *unequal_end_sentences(report),

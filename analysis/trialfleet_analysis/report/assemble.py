@@ -39,6 +39,7 @@ from trialfleet_analysis.rates import bounds, cell_results, condition_results, l
 from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, RefusedBundle, Report
 from trialfleet_analysis.report.declared_result import decided
+from trialfleet_analysis.report.equal_requests import compare_first_requests
 from trialfleet_analysis.report.next_step import suggest_next_step
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.summary import summary
@@ -125,6 +126,7 @@ def assemble(
         uncaused=uncaused_passes(trials),
         cautioned=cautioned_passes(trials),
         provider_ends=provider_end_counts(names, trials),
+        equal_arms=compare_first_requests(frame.plan, trials),
         halted_conditions=frame.halted_conditions,
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )

@@ -28,6 +28,7 @@ from trialfleet_analysis.process import (
 )
 from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
 from trialfleet_analysis.tables.rows import TaskRow
+from trialfleet_deliveries.equal_arms import EqualArms
 from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.registry import DESIGNS, AnyDesign
@@ -158,6 +159,7 @@ class Report:
     uncaused: tuple[UncausedPass, ...] = ()
     cautioned: tuple[CautionedPass, ...] = ()
     provider_ends: tuple[ProviderEndCount, ...] = ()
+    equal_arms: tuple[EqualArms, ...] = ()
     halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
     next_step: str | None = None

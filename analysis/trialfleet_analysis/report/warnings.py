@@ -15,6 +15,7 @@ from trialfleet_analysis.report.declared_result import (
     outcome_of,
     report_context,
 )
+from trialfleet_analysis.report.equal_requests import note_other_equal_arms
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
@@ -63,6 +64,7 @@ def cautions(report: Report) -> tuple[str, ...]:
         *_losses(report),
         *(_of_contrast(result) if result else ()),
         *_drift(report),
+        *note_other_equal_arms(report),
         *_delivery(report),
         *_isolation(report),
     )

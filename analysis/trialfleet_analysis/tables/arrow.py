@@ -125,6 +125,7 @@ _TRIAL_GETTERS: dict[str, Getter] = {
     **{column.name: _metric(column.name) for column in METRIC_COLUMNS},
     **{f"reached_{channel}": _reached(channel) for channel in list_channels()},
     **{f"sent_{channel}": _sent(channel) for channel in list_channels()},
+    "first_request_sha256": _delivered(lambda d: d.first_request_sha256),
     "context_files": _delivered(lambda d: d.files),
     "inline_tokens": _delivered(lambda d: d.inline_tokens),
     "inline_truncated": _delivered(lambda d: d.inline_truncated),

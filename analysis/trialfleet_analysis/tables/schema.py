@@ -17,7 +17,7 @@ from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 9  # a table of another version is made again, never read
+VERSION = 10  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -155,6 +155,14 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
             "not claimed",
         )
         for name, channel in list_channels().items()
+    ),
+    Column(
+        "first_request_sha256",
+        TEXT,
+        "digest of the first request of the agent's loop, without ids, times and labels: equal if the model got "
+        "the same",
+        "",
+        "the trial was lost, no model answered, or the request is larger than 1 MiB",
     ),
     Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),
     Column("abstained", WORD, "why a text that should name files was absent", "", "it was, or none was asked for"),

@@ -15,6 +15,7 @@ from trialfleet_controller.dispatch.attempt_width import FROZEN, width_bound
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
 from trialfleet_controller.dispatch.unplaced_attempts import unplaced_message
 from trialfleet_controller.status.outcomes import (
+    list_equal_arms,
     quarantined_attempts,
     read_outcomes,
     settle_json,
@@ -158,6 +159,7 @@ class CampaignStatus:
     projected_cost_usd: float | None = None
     width: str | None = None  # why fewer attempts run at once than the campaign asks for
     unplaced: str | None = None  # why launched attempts find no place
+    equal_arms: list[str] = field(default_factory=list[str])  # conditions with the same first requests
 
     @property
     def planned(self) -> int:
@@ -198,7 +200,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     losses: Counter[LossClass] = Counter()
     for outcome in outcomes:
         _count(conditions[outcome["trial"]["condition"]], outcome, losses)
-    _rate(conditions, plan, [o for o in outcomes if o["trial"]["block"] < complete and _cell(o) not in halted])
+    counted = [o for o in outcomes if o["trial"]["block"] < complete and _cell(o) not in halted]
+    _rate(conditions, plan, counted)
     status = CampaignStatus(
         campaign=campaign,
         dry_run=plan.dry_run,
@@ -217,6 +220,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         refused=next(iter(refusal.values()), None),
         deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
+        equal_arms=list_equal_arms(plan, counted),
     )
     _count_looks(plan, decisions.records, status)
     status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, planned, complete)

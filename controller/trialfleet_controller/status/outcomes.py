@@ -9,6 +9,7 @@ from pydantic_core import from_json
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
@@ -67,3 +68,17 @@ def without_tampered(outcomes: Iterable[dict[str, Any]], tampered: Collection[st
 def _as_missing(outcome: dict[str, Any]) -> dict[str, Any]:
     lost = LossClass.QUARANTINED.value
     return {**outcome, "scored": None, "abandoned": lost, "losses": [*outcome["losses"], lost]}
+
+
+def list_equal_arms(plan: Plan, outcomes: Iterable[dict[str, Any]]) -> list[str]:
+    """What is said of conditions with the same first requests. `outcomes`: of complete blocks."""
+    scored = [(one["trial"], one["scored"]["delivery"]) for one in outcomes if one["scored"] is not None]
+    requests = [(trial, delivery.get("first_request_sha256")) for trial, delivery in scored]
+    if not any(sha256 for _, sha256 in requests):
+        return []
+    from trialfleet_deliveries.equal_arms import MeasuredRequest, find_equal_arms
+
+    measured = (
+        MeasuredRequest(trial["task"], trial["condition"], trial["block"], sha256) for trial, sha256 in requests
+    )
+    return [one.describe_equality() for one in find_equal_arms(plan, measured)]

@@ -35,6 +35,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *(f"halted: {one_line(halt, MESSAGE_CHARS)}" for halt in status.halts),
         *(f"cannot be read: {one_line(record)}" for record in status.unreadable),
         *_of_looks(status),
+        *status.equal_arms,
         *_of_agents(status),
         *_of_forged(status),
         *(["extended after a look"] if status.after_look else []),

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Count, Frozen, Probability
+from trialfleet_ledger.records.base import Count, Frozen, Probability, Sha256
 
 
 class Coverage(StrEnum):
@@ -100,6 +100,7 @@ class Delivery(Frozen):
         default_factory=dict
     )  # files|inline|hook|rules|skills|mcp -> whether all of it was; None: no model
     sent_share: dict[str, Probability] = Field(default_factory=dict)  # the same -> share of its words that was
+    first_request_sha256: Sha256 | None = None  # of the agent's loop, as in `Receipts`
     read_as: dict[str, str] = Field(
         default_factory=dict
     )  # path of the context -> path of the workspace, or "prompt"

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Count, Frozen, Ordinal, Probability
+from trialfleet_ledger.records.base import Count, Frozen, Ordinal, Probability, Sha256
 
 RECEIPTS = "receipts.json"  # in the bundle
 
@@ -100,8 +100,11 @@ class Receipt(Frozen):
 
 class Receipts(Frozen):
     """`receipts.json` of a bundle. `requests`: those that the model answered and that were searched; `unread`:
-    characters that were not searched, since the requests had too many: what was not seen whole is then unknown."""
+    characters that were not searched, since the requests had too many: what was not seen whole is then unknown.
+    `first_request_sha256`: of the first request of the agent's loop, without what differs between any two runs;
+    None: no model answered, or the request is too large or too deep to compare."""
 
     requests: Count = 0
     unread: Count = 0
+    first_request_sha256: Sha256 | None = None
     receipts: tuple[Receipt, ...] = Field(default=())

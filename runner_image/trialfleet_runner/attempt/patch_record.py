@@ -134,7 +134,10 @@ def delivered(
     if report.undeclared and (loss := loss_of_event(EndEvent.OTHER_TEXT)):
         raise Lost(loss, f"reached the model undeclared: {', '.join(report.undeclared)}")
     claims, shares = claim_arrivals(parts, receipts)
-    return planned.model_copy(update={"reached_model": claims, "sent_share": shares})
+    first = receipts.first_request_sha256
+    return planned.model_copy(
+        update={"reached_model": claims, "sent_share": shares, "first_request_sha256": first}
+    )
 
 
 def jsonl(steps: tuple[Step, ...]) -> tuple[str, int]:

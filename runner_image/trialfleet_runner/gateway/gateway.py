@@ -32,7 +32,8 @@ PATIENCE_S = 1800.0  # so long may failures of the provider stretch the agent's 
 class Gateway:
     """A context manager; serves from construction until `close`, after which `report` is final.
 
-    `record`: folder for `model.jsonl` (bodies, redacted) and `answers.jsonl` (counts and times by message id).
+    `record`: folder, in that of the attempt, for `model.jsonl` (bodies, redacted) and `answers.jsonl` (counts and
+    times by message id).
     `listen`: unix socket to listen on, for sandboxes without a network; without it a free loopback port.
     `model`: the main model, as requests name it; None: the model of the first request.
     `side_models`: patterns of other models that are passed on; None: all. `request_tokens`: of the largest request
@@ -86,6 +87,7 @@ class Gateway:
             permitted=frozenset(fields),
             request_tokens=request_tokens,
         )
+        self._folder = str(record.parent)
         self._probe, self._closed = probe or ProviderProbe(upstream), False
         upstream.watch(shared.hide)
         listening = unix_socket(listen) if listen else loopback_socket()
@@ -104,9 +106,15 @@ class Gateway:
         self._shared.received.declare_more(declared)
 
     def receipts(self) -> Receipts:
-        """What the model has received of the declared texts so far."""
+        """What the model has received so far."""
         received = self._shared.received
-        return Receipts(requests=received.requests, unread=received.unread, receipts=received.make_receipts())
+        texts = (one.text for one in received.declared)
+        return Receipts(
+            requests=received.requests,
+            unread=received.unread,
+            first_request_sha256=self._shared.first_request.make_digest(texts, self._folder),
+            receipts=received.make_receipts(),
+        )
 
     @contextmanager
     def watch_requests(self, look: RequestWatch) -> Generator[None]:
@@ -126,6 +134,7 @@ class Gateway:
     def begin_run(self) -> None:
         """Another run of the agent's program follows, which may offer its model other tools."""
         self._shared.account.begin_run()
+        self._shared.first_request.begin_run()
 
     def throttled_s(self) -> float:
         """Seconds so far in which the provider kept the agent waiting. The agent's time budget excludes them."""
@@ -160,7 +169,7 @@ class Gateway:
             refused=tuple(tally.refused),
             unauthorised=tally.unauthorised,
             interrupted=tally.interrupted,
-            reached={one.name: one.is_complete for one in self.receipts().receipts},
+            reached={one.name: one.is_complete for one in self._shared.received.make_receipts()},
             undeclared=tuple(sorted(tally.undeclared)),
             own_files=tuple(sorted(tally.own_files)),
             first_request_s=tally.first_request_s,

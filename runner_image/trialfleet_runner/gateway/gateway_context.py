@@ -15,6 +15,7 @@ from trialfleet_ledger.prices import REQUEST_TOKENS
 from trialfleet_runner.gateway.budget import BudgetLedger
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.dialects import Dialect
+from trialfleet_runner.gateway.first_request import FirstAnswered, KeptRequest
 from trialfleet_runner.gateway.listener import Room
 from trialfleet_runner.gateway.planned_model import SentRequest
 from trialfleet_runner.gateway.record import JsonLinesFile
@@ -52,6 +53,7 @@ class GatewayContext:
     permitted: frozenset[str] = frozenset()  # fields of requests that pass although no API's list has them
     request_tokens: int = REQUEST_TOKENS
     on_request: RequestWatch = lambda _: _nothing
+    first_request: FirstAnswered = field(default_factory=FirstAnswered)
     live: set[LiveRequest] = field(default_factory=set["LiveRequest"])
     room: Room = field(default_factory=Room)
     opened: float = field(default_factory=time.monotonic)
@@ -154,6 +156,10 @@ class AgentRequest:
     def sent(self) -> SentRequest:
         """As a request of our own would repeat it."""
         return SentRequest(self.dialect, self.query, self.headers, self.body)
+
+    def keep_request(self, *, has_tools: bool) -> KeptRequest:
+        """What another run's request is compared with."""
+        return KeptRequest(self.dialect.path, self.headers, self.body, len(self.data), has_tools)
 
     @property
     def chain(self) -> str:

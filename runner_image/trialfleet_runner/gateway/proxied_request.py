@@ -109,6 +109,8 @@ class ProxiedRequest:
             return
         self.of.received.confirm_request(self.reading)
         asked = self.admitted.asked
+        if asked.main:
+            self.of.first_request.confirm_read(self.call.keep_request(has_tools=bool(asked.opening.tools)))
         self.of.tally.begin_answer(acts=asked.main or bool(asked.opening.tools))
         assembler = self.call.dialect.stream(response.headers.get_content_type())
         if assembler is not None:

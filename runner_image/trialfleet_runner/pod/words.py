@@ -13,6 +13,18 @@ from trialfleet_ledger.records.measurements import Delivery, Metrics
 
 LIMIT = 1024  # bytes of the message
 SHORT_CHARS = 200
+# Of a delivery, in this order
+_DROPPED = (
+    "first_request_sha256",
+    "files",
+    "targets",
+    "node",
+    "tokenizer",
+    "abstained",
+    "preflight",
+    "sent_share",
+    "reached_model",
+)
 
 
 def termination_log() -> Path:
@@ -68,7 +80,7 @@ def _ever_less_of_end(end: End) -> Iterator[End]:
     scored = scored.model_copy(update={"needed": ()})
     yield end.model_copy(update={"scored": scored})
     nothing = Delivery()
-    for name in ("files", "targets", "node", "tokenizer", "abstained", "preflight", "sent_share", "reached_model"):
+    for name in _DROPPED:
         delivery = scored.delivery.model_copy(update={name: getattr(nothing, name)})
         scored = scored.model_copy(update={"delivery": delivery})
         yield end.model_copy(update={"scored": scored})

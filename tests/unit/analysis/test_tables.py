@@ -156,7 +156,7 @@ def test_same_campaign_same_bytes(lifelike: DirectoryStore) -> None:
 def test_a_file_says_what_it_is(lifelike: DirectoryStore) -> None:
     raw = to_parquet(open_campaign(lifelike, "preamble-vs-pull").trials, {"campaign": "x"})
     about = pq.read_schema(pa.BufferReader(raw)).metadata[ABOUT]
-    assert json.loads(about) == {"campaign": "x", "tables": 9}
+    assert json.loads(about) == {"campaign": "x", "tables": 10}
 
 
 @pytest.mark.parametrize("value", [2**63, float("inf"), float("nan")])
@@ -257,6 +257,7 @@ _DELIVERIES = st.builds(
     coverage=st.sampled_from(Coverage),
     tokenizer=st.none() | _words,
     reached_model=st.dictionaries(st.sampled_from(["files", "hook"]), st.booleans()),
+    first_request_sha256=st.none() | st.just("0a" * 32),
 )
 
 
@@ -270,6 +271,7 @@ def test_any_metrics_and_delivery_come_back(m: Metrics, d: Delivery, verdict: Ve
     assert (back.context_files, back.inline_tokens, back.inline_truncated, back.covering_node) == (
         list(d.files), d.inline_tokens, d.inline_truncated, d.node,
     )  # fmt: skip
+    assert back.first_request_sha256 == d.first_request_sha256
     assert (back.reached_files, back.reached_hook) == (d.reached_model.get("files"), d.reached_model.get("hook"))
 
 

@@ -32,6 +32,7 @@ from trialfleet_deliveries.reach import Reach
 from trialfleet_deliveries.request_form import normalise_request
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_runner.gateway.first_request import LARGEST, FirstAnswered, KeptRequest
 
 FULL = Reach(
     root_file="AGENTS.md",
@@ -233,3 +234,62 @@ def test_a_plan_says_what_only_one_condition_brings_along(treatment: Condition, 
     of_another_model = known.model_copy(update={"also_differ": {}})
     two = {"agents": {**plan.agents, "none": other}, "deliveries": {**plan.deliveries, "9" * 64: of_another_model}}
     assert [*list_also_differing(plan.model_copy(update=two), "new", "none")] == []
+
+
+def kept(body: dict[str, Any], *, has_tools: bool = True, size: int = 9) -> KeptRequest:
+    return KeptRequest("/v1/messages", {}, body, size, has_tools)
+
+
+def first(*requests: KeptRequest) -> FirstAnswered:
+    found = FirstAnswered()
+    for one in requests:
+        found.confirm_read(one)
+    return found
+
+
+LOOP, LATER = kept({"system": "Mend it."}), kept({"system": "Go on."})
+TITLE = kept({"system": "Name it."}, has_tools=False)
+
+
+def test_the_first_request_that_offers_tools_counts_and_else_the_first() -> None:
+    assert (
+        first(TITLE, LOOP, LATER).make_digest(())
+        == first(LOOP).make_digest(())
+        != first(LATER, LOOP).make_digest(())
+    )
+    assert first(TITLE, LATER).make_digest(()) != first(TITLE).make_digest(()) is not None
+    run = first(LATER)
+    run.begin_run()
+    assert run.make_digest(()) is None
+    run.confirm_read(LOOP)
+    assert run.make_digest(()) == first(LOOP).make_digest(())
+
+
+def test_a_date_in_the_conditions_own_text_is_a_difference() -> None:
+    """The dates that an agent adds are none."""
+    one, other = (
+        first(kept({"system": f"Today is {day}. Frozen since {since}."}))
+        for day, since in (("2026-11-30", "2024-01-01"), ("2026-12-01", "2025-01-01"))
+    )
+    assert one.make_digest(()) == other.make_digest(())
+    texts = "Frozen since 2024-01-01.", "Frozen since 2025-01-01."
+    assert one.make_digest(texts[:1]) != other.make_digest(texts[1:])
+    assert one.make_digest(("Frozen.",)) == other.make_digest(("Frozen.",))
+
+
+def test_folder_and_seed_of_an_attempt_are_no_difference() -> None:
+    one, other = (
+        first(kept({"system": f"You are in {folder}/workspace.", "seed": seed})).make_digest((), folder)
+        for folder, seed in (("/var/tmp/x/abc-1-99999999", 7), ("/var/tmp/x/xyz-2-12345678", 8))
+    )
+    assert one == other
+
+
+def test_what_cannot_be_compared_has_no_digest() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    assert first(kept(deep)).make_digest(()) is None
+    assert first(kept({}, size=LARGEST + 1)).make_digest(()) is None
+    assert FirstAnswered().make_digest(()) is None
+    assert first(kept({"a": "\ud800"})).make_digest(()) is not None

@@ -39,6 +39,7 @@ DELIVERY = st.builds(
     node=st.none() | TEXT,
     tokenizer=st.none() | TEXT,
     reached_model=st.dictionaries(st.sampled_from(["files", "inline", "hook"]), st.none() | st.booleans()),
+    first_request_sha256=st.none() | st.just("f" * 64),
 )
 SCORED = st.builds(
     Scored,
