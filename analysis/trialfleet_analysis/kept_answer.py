@@ -24,11 +24,13 @@ COMPUTE = ("trialfleet_statistics", "trialfleet_designs", "trialfleet_analysis")
 
 
 class CampaignAnswer(Frozen):
-    """What was found, as the report says it first. `cautions`: what must be known before relying on it."""
+    """What was found, as the report says it first. `cautions`: what must be known before relying on it.
+    `next_step`: what to do next; None: nothing is declared, or the sentences say it."""
 
     banner: str | None
     sentences: tuple[str, ...]
     cautions: tuple[str, ...]
+    next_step: str | None
 
 
 class KeptAnswer(Record):

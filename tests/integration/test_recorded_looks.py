@@ -70,6 +70,8 @@ PAGES: dict[str, Page] = {
 }
 PAGES_OF_NOTHING = {"/assets/{name}", "/live.json"}  # fonts and styles; counts
 
+ANSWER = CampaignAnswer(banner=None, sentences=("No answer yet.",), cautions=(), next_step="Wait.")
+
 
 def write(root: Path, *, blocks: int) -> DirectoryStore:
     """`blocks` of three are over."""
@@ -84,10 +86,7 @@ def write(root: Path, *, blocks: int) -> DirectoryStore:
 
 
 def site_of(store: DirectoryStore) -> CampaignSite:
-    watched = WatchedCampaign(
-        store, "demo", compute=lambda _: CampaignAnswer(banner=None, sentences=("No answer yet.",), cautions=())
-    )
-    return CampaignSite(watched, ServedAddresses())
+    return CampaignSite(WatchedCampaign(store, "demo", compute=lambda _: ANSWER), ServedAddresses())
 
 
 def test_every_command_is_listed() -> None:

@@ -68,10 +68,9 @@ def _decision(found: Combination) -> str:
         return f"On {on}, {a} and {b} differ, but test and mean difference point in opposite directions"
     if found.decision in SHOWN:
         return f"On {on}, {a} passed {found.decision} often than {b}"
-    nothing = f"No difference was shown between {a} and {b} on {on}"
     if found.decision == "not_possible":
-        return f"{nothing}, and given their totals no result reaches p ≤ {found.alpha:g}"
-    return nothing
+        return f"No answer for {on}: these campaigns could not have found a difference between {a} and {b}"
+    return f"No difference was shown between {a} and {b} on {on}"
 
 
 def name_strata(estimand: Estimand, campaigns: int, tasks: int) -> str:

@@ -15,12 +15,12 @@ from trialfleet_analysis.report.declared_result import (
     DeclaredResult,
     could_tell,
     declared_result,
-    missing_runs,
     outcome_of,
     report_context,
 )
 from trialfleet_analysis.report.equal_requests import warn_of_equal_arms
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
+from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.figures import (
@@ -33,6 +33,7 @@ from trialfleet_designs.document.figures import (
     points,
     unsigned_points,
 )
+from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.tables import spaced
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_ledger.plurals import plural
@@ -109,12 +110,20 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
             f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
             f"(two one-sided tests{at}, each at {result.declared.alpha:g})"
         )
-    nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
-        few = could_tell(contrast)
-        totals = f"given their totals no result reaches p ≤ {result.declared.alpha:g}"
-        return f"{nothing}: {few}, and {totals}" if few else f"{nothing}: {totals}"
-    return nothing
+        could = "yet: the trials so far cannot show" if going_on else "this campaign could not have found"
+        why = _explain_impossible(contrast, result.declared.alpha)
+        return f"No answer{' ' if going_on else ': '}{could} a difference between {a} and {b} on {on}. {why}"
+    return f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
+
+
+def _explain_impossible(contrast: Contrast, alpha: float) -> str:
+    """Why no outcome could have rejected, as a sentence without its end."""
+    few, informative = could_tell(contrast), contrast.these_tasks.informative
+    if few is None:
+        return f"Given the totals of their passes, no result reaches p ≤ {alpha:g}"
+    rest = f", and the rest cannot reach p ≤ {alpha:g}" if informative else ""
+    return f"{few[0].upper()}{few[1:]}{rest}"
 
 
 def claims_equivalence(result: DeclaredResult, outcome: Outcome) -> bool:
@@ -232,11 +241,9 @@ def _fragile(result: DeclaredResult) -> str:
     found = result.robustness
     if found is None or found.robust:
         return ""
-    lost = missing_runs(found)
-    if found.tipping_point is None:
-        return f" Not robust to the {lost}."
-    few = "" if found.tipping_exhaustive else "at most "
-    return f" Not robust: of the {lost}, {few}{found.tipping_point:,} could change that decision."
+    missing, forged = found.missing_treatment + found.missing_control, found.forged > 0
+    enough, sure = found.tipping_point, found.tipping_exhaustive or found.tipping_point is None
+    return f" {warn_of_lost_runs(missing, forged=forged, enough=enough, sure=sure)}"
 
 
 def _conditions(report: Report) -> Iterator[str]:

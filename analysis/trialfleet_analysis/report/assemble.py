@@ -135,7 +135,9 @@ def assemble(
 
 def answer_of(report: Report) -> CampaignAnswer:
     """What is kept of it, to be shown at once."""
-    return CampaignAnswer(banner=report.banner, sentences=report.answer, cautions=report.cautions)
+    return CampaignAnswer(
+        banner=report.banner, sentences=report.answer, cautions=report.cautions, next_step=report.next_step
+    )
 
 
 def worded(bare: Report) -> Report:
@@ -197,6 +199,7 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         reps_in_plan=frame.plan.reps,
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
         way_on=frame.way_on if campaign.interim else "",
+        halted=any(halt.of_campaign for halt in frame.halts),
         after_decision=0 if end is None else int(np.sum(integers(trials, "block") >= end.blocks)),
     )
 

@@ -56,7 +56,7 @@ class CampaignProgress:
     """How far the campaign is. `interim`: planned trials without an outcome exist; rates are then made of the
     first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them. `after_decision`:
     terminal trials of blocks that the look which ended the campaign did not count. `way_on`: what runs the trials
-    that are missing."""
+    that are missing; `halted`: nothing of the campaign starts before that."""
 
     interim: bool
     planned: int
@@ -73,6 +73,7 @@ class CampaignProgress:
     extended_after_look: bool
     after_decision: int = 0
     way_on: str = ""
+    halted: bool = False
 
 
 @dataclass(frozen=True)

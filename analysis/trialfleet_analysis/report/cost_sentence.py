@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.analysis_plan.measures import CostPerPass, MeasureContrast
+from trialfleet_analysis.analysis_plan.measures import MeasureContrast
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.document.figures import (
@@ -32,7 +32,8 @@ def _per_pass(report: Report, contrast: Contrast) -> str | None:
     if a is None or b is None or a.without_losses is None or b.without_losses is None:
         return None
     against = f"{quantity(a.without_losses, 'usd')} against {quantity(b.without_losses, 'usd')}"
-    return f"A pass cost {against}{_ratio(report, contrast)}{_apart(a, b)}."
+    apart = ", lost runs not counted" if a.unknown or b.unknown else ""
+    return f"A pass cost {against}{_ratio(report, contrast)}{apart}."
 
 
 def _ratio(report: Report, contrast: Contrast) -> str:
@@ -48,10 +49,6 @@ def _ratio(report: Report, contrast: Contrast) -> str:
         "" if ratio.low is None or ratio.high is None else f"{limit_times(ratio.low)} to {limit_times(ratio.high)}"
     )
     return f" ({times(ratio.estimate)}{f', {level(ratio.level)} interval {limits}' if limits else ''})"
-
-
-def _apart(a: CostPerPass, b: CostPerPass) -> str:
-    return ", lost runs not counted" if a.unknown or b.unknown else ""
 
 
 def _per_trial(report: Report, contrast: Contrast, no_pass_cost: str) -> str | None:

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.process import CrashCount
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_designs.document.figures import p_value
+from trialfleet_analysis.report.unequal_ends import warn_if_unequal
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.missing.by_condition import loss_by_condition
-
-_ALPHA = 0.05
 
 
 def find_halted_sides(report: Report) -> list[str]:
@@ -41,12 +39,10 @@ def _many(counts: Sequence[CrashCount]) -> Iterator[str]:
 
 
 def _unequal(counts: Sequence[CrashCount]) -> Iterator[str]:
-    test = loss_by_condition([one.crashed for one in counts], [one.measured for one in counts])
-    if test.p_value is None or test.p_value >= _ALPHA:
-        return
-    each = ", ".join(f"{one.condition} {one.crashed:,} of {one.measured:,}" for one in counts if one.measured)
-    yield (
-        f"Careful: agents {CRASHED} unequally often under the conditions ({each}; {p_value(test.p_value)}). "
+    return warn_if_unequal(
+        loss_by_condition([one.crashed for one in counts], [one.measured for one in counts]),
+        [(one.condition, one.crashed, one.measured) for one in counts],
+        f"agents {CRASHED} unequally often under the conditions",
         "A difference between their pass rates may come from that alone: find the cause with `trialfleet logs` "
-        "before relying on it."
+        "before relying on it.",
     )

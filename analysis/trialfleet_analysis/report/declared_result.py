@@ -137,13 +137,12 @@ def outcome_of(result: DeclaredResult) -> Outcome:
 
 
 def could_tell(contrast: Contrast) -> str | None:
-    """How few tasks bear on the contrast, as a clause; None where all of them do."""
+    """How many tasks do not bear on the contrast, as a clause; None where all of them do."""
     informative, tasks = contrast.these_tasks.informative, contrast.these_tasks.strata
     if informative == tasks:
         return None
-    if tasks == 1:
-        return "the only task could not distinguish them"
-    return f"{f'only {informative}' if informative else 'none'} of {plural(tasks, 'task')} could distinguish them"
+    whose = f"{tasks - informative:,} of the {tasks:,} tasks" if informative else f"each of the {tasks:,} tasks"
+    return f"{whose if tasks > 1 else 'the one task'} always passed or always failed"
 
 
 def missing_runs(found: RobustnessFinding) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.record import declared_contrast
-from trialfleet_analysis.report.next_step import NEXT
+from trialfleet_analysis.report.html.sentences import NEXT
 from trialfleet_designs.document.tables import Value
 from trialfleet_ledger.display_text import markdown
 from trialfleet_ledger.errors import OperatorError

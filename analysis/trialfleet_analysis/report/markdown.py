@@ -8,9 +8,8 @@ from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
-from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE
+from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE, NEXT
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
-from trialfleet_analysis.report.next_step import NEXT
 from trialfleet_designs.document.tables import ReportSection, ReportTable, Value
 from trialfleet_ledger.display_text import markdown as text
 from trialfleet_ledger.plurals import plural
@@ -81,8 +80,7 @@ def table_lines(found: ReportTable, *, titled: bool) -> Iterator[str]:
 
 
 def _value(value: Value) -> str:
-    shown = text(value.text)
-    return f"{shown} ({text(value.note)})" if value.note else shown
+    return long_text(f"{value.text} ({value.note})" if value.note else value.text)
 
 
 def long_text(sentence: str) -> str:

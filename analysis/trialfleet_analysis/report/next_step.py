@@ -13,12 +13,11 @@ from trialfleet_analysis.report.declared_result import DeclaredResult, could_tel
 from trialfleet_analysis.report.verdict_label import may_still_change
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import quantity, unsigned_points
-from trialfleet_designs.protocol import name_doubts
+from trialfleet_designs.protocol import FRAGILE, name_doubts
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power.allocation import least_effect
 
-NEXT = "What next?"
 PLAN = "`trialfleet power` says what a campaign of any size would notice and cost"
 LITTLE = 0.9  # of the difference that is noticed now: where twice the reps leave more than this, they help little
 
@@ -50,6 +49,8 @@ def _after_halt(report: Report, names: str) -> str:
 def _while_open(report: Report) -> str | None:
     """Bets allow for reps that are added; for other designs there is nothing to add before the end."""
     progress, doubled = report.progress, 2 * report.progress.blocks
+    if progress.interim and progress.halted:
+        return _after_halt(report, "the campaign")
     if progress.cancelled:
         return "Run a new campaign: this one was cancelled before it had an answer."
     if progress.interim:
@@ -78,18 +79,19 @@ def _once_answered(report: Report, result: DeclaredResult | None, *, alike: bool
 
 def _list_doubts(report: Report, result: DeclaredResult | None) -> Iterator[str]:
     """Why an answer is not one to rely on, as clauses."""
-    if any("Careful: " in sentence for sentence in report.answer):
+    if result is None:
+        own = report.design.list_doubts(report.analysis.found)
+    else:
+        fragile = result.robustness is not None and not result.robustness.robust
+        own = name_doubts(robust=not fragile, withdrawn=bool(result.withdrawn))
+    if sum(sentence.count("Careful: ") for sentence in report.answer) > own.count(FRAGILE):
         yield "the answer carries a warning"
     valid = result.companion.p_value if result and result.companion else None
     ended = report.design.has_ended(report.analysis.found)
     extended = report.progress.extended_after_look and not (ended or report.design.allows_for_looks)
     if extended and (result is None or valid is None or valid > result.declared.alpha):
         yield "its p-value does not allow for the reps that were added"
-    if result is None:
-        yield from report.design.list_doubts(report.analysis.found)
-    else:
-        fragile = result.robustness is not None and not result.robustness.robust
-        yield from name_doubts(robust=not fragile, withdrawn=bool(result.withdrawn))
+    yield from own
 
 
 def _where_undecided(report: Report, result: DeclaredResult | None, outcome: Outcome) -> str:

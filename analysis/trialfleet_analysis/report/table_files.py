@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.findings.first_costs import tabulate_cost
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.latex import to_latex
@@ -32,8 +33,8 @@ def list_tables(report: Report) -> Iterator[tuple[str, ReportTable]]:
 
 
 def _anchored(report: Report) -> Iterator[tuple[str, ReportTable]]:
-    if first := declared_contrast(report):
-        yield "declared", first
+    first = {"declared": declared_contrast(report), "cost": tabulate_cost(report)}
+    yield from ((anchor, one) for anchor, one in first.items() if one)
     for section in sections(report):
         yield from ((section.anchor, one) for one in section.tables)
 

@@ -14,7 +14,7 @@ from trialfleet_analysis.report.arrivals import arrival_line
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.effort import core_seconds
 from trialfleet_analysis.report.findings.record import declared_contrast
-from trialfleet_analysis.report.next_step import NEXT
+from trialfleet_analysis.report.html.sentences import NEXT
 from trialfleet_analysis.report.terminal_document import (
     LONGEST,
     MOST,

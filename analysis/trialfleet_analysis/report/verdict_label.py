@@ -12,7 +12,7 @@ LABELS: dict[Outcome, str] = {
     "less": "Worse",
     "conflict": "Contradictory",
     "not_shown": "Undecided",
-    "not_possible": "Undecided",
+    "not_possible": "No answer",
     "undefined": "No answer",
     "shown": "Shown",
 }

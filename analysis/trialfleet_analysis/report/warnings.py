@@ -270,10 +270,7 @@ def _each(of: Mapping[str, str]) -> str:
 
 def _saturated(contrast: Contrast) -> str:
     few = could_tell(contrast)
-    if few is None:
-        return ""
-    others = ": in the others every trial passed, or none did" if contrast.these_tasks.informative else ""
-    return f" {few.capitalize()}{others}."
+    return "" if few is None else f" {few[0].upper()}{few[1:]}."
 
 
 def _tasks(report: Report) -> Iterator[str]:

@@ -58,13 +58,6 @@ TERMS = (
         "is wider and needs many tasks.",
     ),
     Term(
-        "robust",
-        "not robust",
-        r"Not robust",
-        "Some trials were lost and have no verdict. Had they passed or failed in the least convenient way, the "
-        "answer would be another one.",
-    ),
-    Term(
         "medians",
         "medians",
         r"medians",

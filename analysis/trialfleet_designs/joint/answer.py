@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
+from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.joint.finding import JointFinding
@@ -109,7 +110,7 @@ def _beside(found: JointFinding) -> str:
     left_out = f" {name_thin_tasks(thin)}." if thin else ""
     if found.within.robust and found.metric.robust:
         return left_out
-    return f"{left_out} Not robust to the {plural(max(found.within.lost, found.metric.lost), 'lost first run')}."
+    return f"{left_out} {warn_of_lost_runs(max(found.within.lost, found.metric.lost))}"
 
 
 def _saved(found: JointFinding) -> str:

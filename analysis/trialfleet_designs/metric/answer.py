@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, name_these, p_value, percent, quantity
+from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.metric.finding import MetricFinding
@@ -99,7 +100,7 @@ def _after_looks(found: MetricFinding) -> Iterator[str]:
 def _beside(found: MetricFinding) -> str:
     """Sentences that are added to the decision."""
     left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
-    fragile = () if found.robust else (f"Not robust to the {plural(found.lost, 'lost first run')}.",)
+    fragile = () if found.robust else (warn_of_lost_runs(found.lost),)
     return "".join(f" {text}" for text in (*left_out, *fragile))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
+from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
 from trialfleet_designs.question.finding import QuestionFinding, find_side_beyond
@@ -106,8 +107,7 @@ def say_beyond(question: Question, interval: Interval, margin: float, sides: tup
 def _beside(found: QuestionFinding) -> str:
     """Sentences that are added to the decision."""
     left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
-    runs = plural(found.lost, "lost or forged run" if found.forged else "lost first run")
-    fragile = () if found.robust else (f"Not robust to the {runs}.",)
+    fragile = () if found.robust else (warn_of_lost_runs(found.lost, forged=found.forged > 0),)
     return "".join(f" {text}" for text in (*left_out, *fragile))
 
 

@@ -11,9 +11,9 @@ from trialfleet_designs.document.figures import (
     p_value,
     percent,
 )
+from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.trend.finding import TrendFinding
-from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Interval, cannot_reject, rejects
 
 MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
@@ -54,8 +54,7 @@ def _beside(found: TrendFinding) -> str:
     """Sentences that are added to the decision."""
     left_out = (f"{name_thin_tasks(found.compared.thin)}.",) if found.compared.thin else ()
     lost, forged = (sum(each) for each in zip(*((one.lost, one.forged) for one in found.doses), strict=True))
-    runs = plural(lost, "lost or forged run" if forged else "lost first run")
-    fragile = () if found.robust else (f"Not robust to the {runs}.",)
+    fragile = () if found.robust else (warn_of_lost_runs(lost, forged=forged > 0),)
     return "".join(f" {text}" for text in (*_without_data(found), *left_out, *fragile))
 
 
@@ -76,10 +75,13 @@ def _decision(found: TrendFinding, outcome: Outcome) -> str:
     if outcome in MOVED:
         steadily = "" if found.steady else ", not steadily"
         return f"On {on}, the pass rate {MOVED[outcome]} with the dose ({doses}){steadily}"
-    nothing = f"No trend with the dose ({doses}) was shown{' so far' if found.monitored else ''} on {on}"
     if outcome == "not_possible":
-        return f"{nothing}: given their totals no result reaches p ≤ {found.alpha:g}"
-    return nothing
+        could = "yet: the trials so far cannot show" if found.monitored else "this campaign could not have found"
+        return (
+            f"No answer{' ' if found.monitored else ': '}{could} a trend with the dose ({doses}) on {on}. Given "
+            f"the totals of their passes, no result reaches p ≤ {found.alpha:g}"
+        )
+    return f"No trend with the dose ({doses}) was shown{' so far' if found.monitored else ''} on {on}"
 
 
 def _steepness(found: TrendFinding) -> tuple[str, ...]:

@@ -289,7 +289,9 @@ def test_losses_that_matter_are_in_the_answer(tmp_path: Path) -> None:
 
     frozen = plan(("a", "b", "c"), CONDITIONS, reps=10, primary=PRIMARY)
     made = read(write(tmp_path, frozen, fate))
-    assert made.answer[0].endswith("Not robust: of the 15 lost first runs, 2 could change that decision.")
+    assert made.answer[0].endswith(
+        "Careful: 15 trials lost their first run. If 2 of those had gone the other way, the answer would change."
+    )
     [row] = [row for row in made.summary if row.name == "Lost first runs"]
     assert (row.declared.text, row.declared.note) == (
         "not robust",
@@ -376,7 +378,7 @@ def test_few_tasks_are_a_caution_for_tasks_like_these(tmp_path: Path) -> None:
     made = read(write(tmp_path, frozen, fate))
     assert made.decision == "not_possible"
     assert made.answer[0] == (
-        "No difference was shown between placebo and none on tasks like these, judged by 3 tasks: only 2 of 3 "
-        "tasks could distinguish them, and given their totals no result reaches p ≤ 0.05."
+        "No answer: this campaign could not have found a difference between placebo and none on tasks like these, "
+        "judged by 3 tasks. 1 of the 3 tasks always passed or always failed, and the rest cannot reach p ≤ 0.05."
     )
     assert any("assumes no rare strong task effects" in caution for caution in made.cautions)

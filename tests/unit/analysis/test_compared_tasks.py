@@ -183,7 +183,7 @@ def test_lost_runs_that_could_undo_a_trend_are_said() -> None:
     assert trend is not None
     assert trend.scenarios[0].name == "as_measured"
     assert not trend.robust
-    assert "Not robust to the 12 lost first runs." in report.answer[0]
+    assert "Careful: 12 trials lost their first run. If those had gone the other way" in report.answer[0]
 
 
 def test_a_forged_pass_counts_as_lost_where_a_trend_s_losses_are_varied() -> None:
@@ -197,7 +197,10 @@ def test_a_forged_pass_counts_as_lost_where_a_trend_s_losses_are_varied() -> Non
     trend = report.analysis.found
     assert trend is not None
     assert [(one.lost, one.forged) for one in trend.doses] == [(0, 0), (0, 0), (12, 12)]
-    assert "Not robust to the 12 lost or forged runs." in report.answer[0]
+    assert (
+        "Careful: 12 trials lost their first run or were forged. If those had gone the other way"
+        in report.answer[0]
+    )
 
 
 def test_the_money_of_a_contrast_is_of_its_own_tasks() -> None:

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.support.printed_samples import leave_out_what_takes_long
 from tests.support.random_campaigns import draw_campaign
+from tests.unit.analysis.parsed_page import Page
 from tests.unit.analysis.report_fixture import made
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures.data import to_csv
 from trialfleet_analysis.report.figures.every_figure import Figure, list_figures
 from trialfleet_analysis.report.figures.forest import Forest, Mark, MarkedRow
 from trialfleet_analysis.report.figures.scales import rates
-from trialfleet_analysis.report.latex import latex, to_latex
+from trialfleet_analysis.report.html.page import list_repeated, to_html
+from trialfleet_analysis.report.latex import SIGNS, latex, to_latex
+from trialfleet_analysis.report.markdown import table_lines
 from trialfleet_analysis.report.pictures.drawing import PictureFormat, draw_picture, measure_text
 from trialfleet_analysis.report.pictures.making import figure_files, lay_out, state_note, write_figures
 from trialfleet_analysis.report.pictures.shapes import Area, Line, Picture, Words
@@ -211,6 +216,78 @@ def test_every_table_is_a_file_of_its_own(report: Report) -> None:
         assert len(files) == len(list(list_tables(report))) > 10
         assert all(re.fullmatch(r"[a-z0-9-]+", name.removesuffix(end)) for name in files)
     assert all(b"\\toprule" in text for text in dict(table_files(report, "latex")).values())
+
+
+# What LaTeX prints for what it reads, longest first.
+_PRINTED = {written: sign for sign, written in sorted(SIGNS.items(), key=lambda one: -len(one[1]))}
+_WRITTEN = re.compile("|".join(map(re.escape, _PRINTED)))
+
+
+def read_latex(raw: bytes) -> list[list[str]]:
+    rows = re.findall(r"^    (.*) \\\\$", raw.decode(), re.MULTILINE)
+    return [[_WRITTEN.sub(lambda found: _PRINTED[found[0]], cell) for cell in row.split(" & ")] for row in rows]
+
+
+def read_markdown(raw: bytes) -> list[list[str]]:
+    head, _, *rows = [line for line in raw.decode().splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in (head, *rows)]
+    return [[unescape(re.sub(r"\\(.)", r"\1", cell)) for cell in row] for row in cells]
+
+
+def bare(cell: str) -> str:
+    """A note stands in brackets in files, and in small letters on the page."""
+    return re.sub(r"[()]", "", cell).strip()
+
+
+def compare_tables(report: Report) -> int:
+    """Of how many cells. In both formats they are those of the page, where what every row has is in a sentence."""
+    text, cells = to_html(report), 0
+    words, drawn = " ".join(Page(text).words), list[tuple[str, list[list[str]]]]()
+    for one in re.findall(r"<table>.*?</table>", text, re.DOTALL):
+        drawn += Page(one).tables.items()
+    in_latex, in_markdown = dict(table_files(report, "latex")), dict(table_files(report, "markdown"))
+    for name, found in list_tables(report):
+        rows = read_latex(in_latex[f"{name}.tex"])
+        assert rows == read_markdown(in_markdown[f"{name}.md"]), name
+        assert rows[0] == list(found.columns)
+        if found.title in list_repeated(report):
+            continue
+        shown = [[list(map(bare, row)) for row in table] for title, table in drawn if title == found.title]
+        written = [list(map(bare, row)) for row in rows]
+        places = [[n for n, head in enumerate(written[0]) if head in table[0]] for table in shown]
+        assert [[row[n] for n in kept] for kept in places[:1] for row in written] in shown, (name, written, shown)
+        for n in set(range(len(rows[0]))) - set(places[0]):
+            assert rows[1][n] in words, (name, rows[0][n])
+        cells += sum(map(len, rows))
+    return cells
+
+
+def test_a_tables_file_has_the_numbers_of_the_page(report: Report) -> None:
+    assert compare_tables(report) > 500
+
+
+@pytest.mark.parametrize("seed", range(11))
+def test_so_has_that_of_every_design(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out_what_takes_long(monkeypatch)
+    assert compare_tables(draw_campaign(seed, largest=2).report) > 100
+
+
+@pytest.mark.parametrize(
+    ("value", "written", "marked"),
+    [
+        ("$0.56", r"\$0.56", "$0.56"),
+        ("45.0%", r"45.0\%", "45.0%"),
+        ("5/5", "5/5", "5/5"),
+        ("2 m 06 s", "2 m 06 s", "2 m 06 s"),
+        ("−12.5", "$-$12.5", "−12.5"),
+        ("long " * 300 + "end", "long " * 300 + "end", "long " * 300 + "end"),
+        ("a_b|c*", r"a\_b\textbar{}c{*}", r"a_b\|c\*"),
+    ],
+)
+def test_a_format_escapes_what_it_reads_as_something_else(value: str, written: str, marked: str) -> None:
+    found = ReportTable("Any", ("Name", "Value"), ((Value("x"), Value(value)),), frozenset({0}))
+    assert rf"    x & {written} \\" in to_latex(found)
+    assert f"| x | {marked} |" in table_lines(found, titled=True)
 
 
 def test_a_folder_gets_figures_data_and_tables_and_loses_those_of_another_report(tmp_path: Path) -> None:

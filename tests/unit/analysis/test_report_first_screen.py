@@ -44,8 +44,8 @@ def test_a_design_that_could_not_show_anything(tmp_path: Path) -> None:
     assert found.decision == "not_possible"
     decision, size = found.answer
     assert decision == (
-        "No difference was shown between placebo and none on these 4 tasks: only 1 of 4 tasks could distinguish "
-        "them, and given their totals no result reaches p ≤ 0.05."
+        "No answer: this campaign could not have found a difference between placebo and none on these 4 tasks. "
+        "3 of the 4 tasks always passed or always failed, and the rest cannot reach p ≤ 0.05."
     )
     assert re.fullmatch(
         r"40\.0% against 25\.0%, a difference of \+15\.0 points \(95% interval \+0\.02 to \+37\.3\), p = 0\.083; "
@@ -58,8 +58,8 @@ def test_too_few_trials_are_not_blamed_on_tasks(tmp_path: Path) -> None:
     found = weak(tmp_path, {"a": (1, 0), "b": (1, 0)}, reps=1)
     assert found.decision == "not_possible"
     assert found.answer[0] == (
-        "No difference was shown between placebo and none on these 2 tasks: given their totals no result reaches "
-        "p ≤ 0.05."
+        "No answer: this campaign could not have found a difference between placebo and none on these 2 tasks. "
+        "Given the totals of their passes, no result reaches p ≤ 0.05."
     )
     [caution] = [caution for caution in found.cautions if caution.startswith("No result on")]
     assert caution.endswith("the least possible p is 0.25, and the power is 0 for every effect.")
@@ -90,7 +90,7 @@ def test_nothing_found_names_what_would_have_been_needed(tmp_path: Path) -> None
 def test_a_difference_of_one_task_is_said_to_be_that(tmp_path: Path) -> None:
     found = weak(tmp_path, {"a": (5, 0), "b": (5, 5), "c": (0, 0), "d": (0, 0)})
     assert found.decision == "more"
-    assert found.answer[0].endswith("p = 0.004; only 1 of 4 tasks could distinguish them.")
+    assert found.answer[0].endswith("p = 0.004; 3 of the 4 tasks always passed or always failed.")
     assert rows(found)["95% interval"][1] == "−54.6 to +100.0 points"
     assert notes(found)["95% interval"][1] == "t with 3 degrees of freedom; cut at +100"
 
@@ -102,8 +102,8 @@ def test_unequal_losses_follow_the_test_and_say_how_few_runs_decide(tmp_path: Pa
     found = weak(tmp_path, passes, reps=25, valid=valid)
     assert found.decision == "not_shown"
     assert re.fullmatch(
-        r"No difference was shown between placebo and none on these 4 tasks\. Not robust: of the 57 lost first "
-        r"runs, (at most )?\d+ could change that decision\.",
+        r"No difference was shown between placebo and none on these 4 tasks\. Careful: 57 trials lost their first "
+        r"run\. If \d+ of those(, or fewer,)? had gone the other way, the answer would change\.",
         found.answer[0],
     )
     assert found.answer[1].startswith("52.0% against 53.0%, a difference of −1.0 points")

@@ -464,7 +464,7 @@ def test_robustness_is_judged_by_the_looks_that_were_taken(
     assert measured.rejects == (report.decision in ("more", "less"))
     assert measured.difference == pytest.approx(headline.difference.estimate)
     assert on_these.robust == (on_these.tipping_point is None)
-    assert ("Not robust" in report.answer[0]) is not on_these.robust
+    assert ("lost their first run" in report.answer[0]) is not on_these.robust
 
 
 def test_a_crossing_that_losses_could_undo_would_have_gone_on(tmp_path: Path) -> None:
@@ -474,7 +474,7 @@ def test_a_crossing_that_losses_could_undo_would_have_gone_on(tmp_path: Path) ->
     [worst] = [one for one in report.analysis.robustness[0].scenarios if one.name == "worst"]
     assert (worst.rejects, worst.goes_on) == (False, True)
     assert "the campaign would have gone on" in to_markdown(report)
-    assert "Not robust: of the 4 lost first runs, " in report.answer[0]
+    assert "Careful: 4 trials lost their first run or were forged. If " in report.answer[0]
 
 
 # --- saturated tasks --------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ def test_what_left_no_cost_is_counted_and_lost_runs_are_bounded(tmp_path: Path) 
     ]
     ratios = {one.name: one.size for one in found.scenarios}
     assert ratios["treatment_low"] < ratios["complete_case"] < ratios["treatment_high"]
-    assert "Not robust to the 12 lost first runs." in report.answer[0]
+    assert "Careful: 12 trials lost their first run. If those had gone the other way" in report.answer[0]
 
 
 @pytest.mark.parametrize("declared", [COST, LOOKED, MEANS])

@@ -100,8 +100,8 @@ def test_without_a_spread_between_tasks_reps_are_not_called_useless(tmp_path: Pa
 def test_tasks_that_tell_nothing_are_replaced_before_reps_are_added(tmp_path: Path) -> None:
     step = weak(tmp_path, DEMO_LIKE).next_step or ""
     assert step.startswith(
-        "More reps of the same tasks may change nothing: only 1 of 4 tasks could distinguish them. Plan a new "
-        "campaign with tasks that pass sometimes: `trialfleet power`"
+        "More reps of the same tasks may change nothing: 3 of the 4 tasks always passed or always failed. Plan a "
+        "new campaign with tasks that pass sometimes: `trialfleet power`"
     )
 
 
@@ -157,6 +157,10 @@ def test_an_unfinished_campaign_is_continued(undecided: Report) -> None:
     )
     cancelled = other_progress(open_still, cancelled=True)
     assert cancelled.next_step == "Run a new campaign: this one was cancelled before it had an answer."
+    halted = other_progress(open_still, halted=True)
+    assert (
+        halted.next_step == "Fix what halted the campaign; `trialfleet resume --lift` then continues the campaign."
+    )
 
 
 def test_nothing_declared_and_no_answer_suggest_nothing(tmp_path: Path) -> None:

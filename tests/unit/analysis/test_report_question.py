@@ -229,7 +229,7 @@ def test_before_a_look_there_is_no_answer(tmp_path: Path) -> None:
 def test_lost_runs_can_undo_it(tmp_path: Path) -> None:
     report = reported(tmp_path, NOT_WORSE, {"none": 0.9, "intent_layer": 0.95}, lost=6)
     assert report.decision == "shown"
-    assert "Not robust to the 24 lost first runs." in report.answer[0]
+    assert "Careful: 24 trials lost their first run. If those had gone the other way" in report.answer[0]
 
 
 @pytest.mark.parametrize("declared", [NOT_WORSE, EQUIVALENT, LOOKED])

@@ -159,7 +159,7 @@ def test_losses_are_the_documents(written: dict[str, list[list[str]]], document:
 
 def test_tasks_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
     screen = document["analysis"]["screens"][0]
-    _, *rows = written[f"Tasks of {screen['treatment']} − {screen['control']}"]
+    _, *rows = written[f"Each task, {screen['treatment']} against {screen['control']}"]
     for row, one in zip(rows, screen["tasks"], strict=True):
         assert row[1] == f"{one['passes_treatment']}/{one['valid_treatment']}"
         assert row[3:6] == [

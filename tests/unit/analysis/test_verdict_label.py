@@ -14,7 +14,7 @@ SAID = {  # label -> what the first sentence of such an answer may hold
     "Undecided": ("No difference was shown between ", " it was not shown that ", "No trend ", "no difference in "),
     "Not finished: no conclusion yet": (" so far", "not valid under monitoring", " it was not shown"),
     "Contradictory": ("no direction can be stated",),
-    "No answer": (" no answer",),
+    "No answer": (" no answer", "No answer"),
     "Less": (" less ", " fewer "),
     "More": (" more ",),
     "Rises with the dose": (" rises ", " rose ", "rise"),

@@ -16,6 +16,7 @@ from tests.support.ledgers import (
     Fate,
     bundle_bytes,
     plan,
+    put,
     put_bytes,
     read,
     replaced,
@@ -25,6 +26,7 @@ from tests.support.ledgers import (
 )
 from tests.support.waiting import wait_until
 from tests.unit.analysis.parsed_page import Page
+from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_analysis.viewer import campaign_state
 from trialfleet_analysis.viewer.addresses import ServedAddresses
@@ -38,6 +40,7 @@ from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
@@ -123,12 +126,64 @@ def test_the_first_screen_has_answer_rates_pairs_and_losses(store: DirectoryStor
     said = " ".join(page.words)
     assert "intent_layer passed more often than none" in said or "No difference was shown" in said
     rates = page.tables["Pass rate of each task under each condition"]
-    assert rates[1] == ["alpha", "33.3% 1/3", "100.0% 3/3"]
+    assert rates[1] == ["alpha", "1/3", "3/3"]
     pairs = page.tables["Pairs with different outcomes"]
     assert pairs[1] == ["alpha", "0 2 ", "–", "1", "0", "0"]
     a, b = trial_of(frozen, "intent_layer", 0), trial_of(frozen, "none", 0)
     assert f'href="/pair/{a.id}/{b.id}"' in text
     assert page.tables["Lost attempts by condition"][1:] == [["none", "evicted", "mid run", "2"]]
+
+
+DRY = AgentSpec(kind="nop", dry_run_of="claude-code")
+HALTS = {
+    "halted condition": Halt(number=1, at=1, condition="none", reason="its agent crashes"),
+    "halted campaign": Halt(number=1, at=1, reason="no credit"),
+}
+NEXT_STEPS = {
+    "nothing over": "Wait until its blocks are complete. If nothing drives the campaign, `trialfleet resume` runs",
+    "running": "Wait until its blocks are complete. If nothing drives the campaign, `trialfleet resume` runs",
+    "decided": "This question is answered for these tasks and needs no more trials of them.",
+    "undecided": "More reps of the same tasks may change nothing: ",
+    "halted condition": "Fix what halted none; `trialfleet resume --lift` then continues the campaign.",
+    "halted campaign": "Fix what halted the campaign; `trialfleet resume --lift` then continues the campaign.",
+    "dry run": "Run the campaign itself: a dry run answers nothing about its agent or its contexts.",
+}
+
+
+@pytest.mark.parametrize("state", NEXT_STEPS)
+def test_the_first_screen_says_what_next_in_every_state(tmp_path: Path, state: str) -> None:
+    """The same value as the report has. Of an unfinished campaign it is one look, as any other page."""
+    reps = 8 if state == "decided" else 3
+    over = {"nothing over": 0, "running": 2, "halted campaign": 1}.get(state, reps)
+    asked = plan(("alpha", "beta"), reps=reps, primary=PRIMARY, agent=DRY if state == "dry run" else None)
+
+    def ended(trial: Trial) -> Fate | None:
+        passed = trial.condition == "intent_layer" or state == "undecided"
+        return Fate(verdict=Verdict.PASSED if passed else Verdict.FAILED) if trial.block < over else None
+
+    store = write(tmp_path, asked, ended)
+    if state in HALTS:
+        put(store, "demo/halts/1.json", HALTS[state])
+    site = site_of(store)
+    said = "".join(Page(site.home({})).words)
+    answer = site.watched.state().answer.get(None)
+    assert answer is not None
+    assert f"What next?{answer.next_step}" in said
+    assert (answer.next_step or "").startswith(NEXT_STEPS[state])
+    assert len(list(store.list("demo/looks/"))) == (0 < over < reps)
+    if state != "nothing over":
+        assert make_report(store, "demo", now=1).next_step == answer.next_step
+
+
+def test_before_the_first_complete_block_the_first_screen_says_what_it_waits_for(tmp_path: Path) -> None:
+    asked = plan(("alpha", "beta"), reps=3, primary=PRIMARY)
+    site = site_of(write(tmp_path, asked, lambda _: None))
+    released = Event()
+    site.watched.compute = lambda found: computed(found) if released.wait(60) else never()
+    said = " ".join(Page(dataclasses.replace(site, answer_wait_s=0).home({})).words)
+    released.set()
+    assert "No answer yet: 0 of 3 blocks are complete." in said
+    assert "No block is complete yet: pairs appear after the first of 3." in said
 
 
 def test_every_page_of_a_dry_run_says_that_it_is_one(tmp_path: Path) -> None:

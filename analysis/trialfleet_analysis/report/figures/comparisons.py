@@ -193,8 +193,8 @@ def find_task_differences(report: Report) -> Forest | None:
         axis=POINTS,
         scale=differences(limit for one in screen.tasks for limit in (one.low, one.high)),
         rows=rows,
-        caption=f"Each task’s difference, {screen.treatment} − {screen.control}, in points, with its 95% interval "
-        "(not corrected for the number of tasks), in the plan’s order.",
+        caption=f"Each task’s difference, {screen.treatment} against {screen.control}, in points, with its 95% "
+        "interval (not corrected for the number of tasks), in the plan’s order.",
         zero=0.0,
     )
 

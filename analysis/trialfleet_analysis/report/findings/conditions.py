@@ -38,6 +38,8 @@ from trialfleet_statistics.repeats import RepeatsInterval
 _USES = ("skill_opened", "mcp_called")  # names of metrics
 EVERYTHING = "too few tasks: 0 to 100%"
 
+BOUNDS = " Bounds: where the rate would lie if every trial whose first started run was lost had failed, or passed."
+
 
 def conditions(report: Report) -> ReportSection:
     found = report.conditions
@@ -47,12 +49,19 @@ def conditions(report: Report) -> ReportSection:
         "How often did each condition pass?",
         "Pass rate of each condition: the mean of its tasks’ rates, each task counting once; the difference of "
         f"two of them is the contrast’s. On {estimand(report)} the {of} interval knows only the chance of these "
-        "tasks’ reps; for tasks like these a model’s interval also knows that other tasks would differ. Bounds: "
-        "where the rate would lie if every trial whose first started run was lost had failed, or passed. Two "
-        "intervals that overlap, or do not, are no test.",
+        "tasks’ reps; for tasks like these a model’s interval also knows that other tasks would differ. Two "
+        f"intervals that overlap, or do not, are no test.{BOUNDS if _have_bounds(found) else ''}",
         _conditions(found, of),
         _by_cutoff(report.cutoff, of),
     )
+
+
+def _have_bounds(found: Sequence[ConditionResult]) -> bool:
+    return any(one.worst != one.best for one in found)
+
+
+def _bounds(one: ConditionResult) -> str:
+    return NOTHING if one.worst is None else f"{percent(one.worst)} to {percent(one.best)}"
 
 
 def _conditions(found: Sequence[ConditionResult], of: str) -> ReportTable:
@@ -65,9 +74,7 @@ def _conditions(found: Sequence[ConditionResult], of: str) -> ReportTable:
         number(f"{of} interval, tasks like these", _model_limits),
         number("Passed/valid", lambda one: f"{one.passes:,}/{one.valid:,}"),
         number("Lost", lambda one: failures(one.lost)),
-        number(
-            "Bounds", lambda one: NOTHING if one.worst is None else f"{percent(one.worst)} to {percent(one.best)}"
-        ),
+        *([number("Bounds", _bounds)] if _have_bounds(found) else []),
         number("First runs missing", lambda one: one.first_runs_missing),
         number("Tasks differ: ICC", _icc),
     )

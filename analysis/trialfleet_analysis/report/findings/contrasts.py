@@ -71,10 +71,10 @@ def contrasts(report: Report) -> ReportSection:
     return section(
         "contrasts",
         "How do the conditions compare?",
-        "Treatment less control, in percentage points, in both estimands. These tasks: would the same tasks, run "
-        "again, show it? Tasks like these: would other tasks of their kind? Only the declared primary contrast in "
-        "its declared estimand is the result; every other p-value is corrected in its family."
-        + (_monitored(report) if report.analysis.monitored else ""),
+        "By how many percentage points the treatment passed more often (+) or less often (−) than the control. "
+        "These tasks: would the same tasks, run again, show it? Tasks like these: would other tasks of their "
+        "kind? Only the declared primary contrast in its declared estimand is the result; every other p-value is "
+        "corrected in its family." + (_monitored(report) if report.analysis.monitored else ""),
         _contrasts(found),
         _odds_ratios(found),
         _by_block(found),
@@ -289,7 +289,7 @@ def by_task(report: Report) -> ReportSection:
 
 def _screen(found: TaskScreening, *, folded: bool) -> ReportTable:
     return table(
-        f"Tasks of {found.treatment} − {found.control}",
+        f"Each task, {found.treatment} against {found.control}",
         found.tasks,
         text("Task", lambda one: one.task),
         number("Treatment", lambda one: f"{one.passes_treatment}/{one.valid_treatment}"),
@@ -301,7 +301,7 @@ def _screen(found: TaskScreening, *, folded: bool) -> ReportTable:
         text("Found", lambda one: "found" if one.found else "no"),
         text("What it could show", _reach),
         folded=folded,
-        group="Tasks of the other contrasts" if folded else "",
+        group="Each task, the other contrasts" if folded else "",
     )
 
 

@@ -11,8 +11,7 @@ from trialfleet_analysis.report.figures.conditions import find_first_rates
 from trialfleet_analysis.report.findings.first_costs import tabulate_cost
 from trialfleet_analysis.report.html.forests import show_forest
 from trialfleet_analysis.report.html.markup import Node, framed, h
-from trialfleet_analysis.report.html.sentences import cautions_list, explain, in_one_minute
-from trialfleet_analysis.report.next_step import NEXT
+from trialfleet_analysis.report.html.sentences import NEXT, below_title, cautions_list, in_one_minute
 from trialfleet_analysis.report.verdict_label import label_verdict
 
 
@@ -21,7 +20,8 @@ def first_screen(report: Report) -> Element:
     effects = [find_differences(report), *list_effects(report), find_extreme_tasks(report)]
     drawn = [show_forest(one) for one in effects if one is not None]
     rates = show_forest(find_first_rates(report))
-    left = h("div", drawn or rates, _next(report))
+    arrived = below_title("Did the context arrive?", arrival_line(report))
+    left = h("div", drawn or rates, below_title(NEXT, report.next_step), arrived)
     right = h("div", rates if drawn else None, _cost(report), cautions_list(report.cautions))
     shown = [one for one in (left, right) if len(one)]
     screen = h("div", shown, class_="screen") if shown else None
@@ -33,11 +33,3 @@ def _cost(report: Report) -> Node:
     if found is None:
         return None
     return h("figure", h("h3", found.title), framed(found, whole=True), id="figure-cost")
-
-
-def _next(report: Report) -> Node:
-    found = {
-        NEXT: report.next_step,
-        "Did the context arrive?": arrival_line(report),
-    }
-    return [h("div", h("h3", title), h("p", explain(line))) for title, line in found.items() if line]

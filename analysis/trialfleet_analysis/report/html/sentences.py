@@ -11,6 +11,7 @@ from trialfleet_designs.document.terms import TERMS, Term, split_terms
 
 OPEN = 5  # cautions that are not folded away
 IN_ONE_MINUTE = "In one minute"
+NEXT = "What next?"
 
 
 def in_one_minute(
@@ -61,6 +62,11 @@ def unbroken(sentence: str) -> list[Node]:
     """No line ends inside a p-value or before a limit."""
     pieces = re.split(r"(p [=<] [\d.]+|[+−][\d.]+ to [+−]?[\d.]+)", sentence)
     return [h("span", piece, class_="whole") if n % 2 else piece for n, piece in enumerate(pieces)]
+
+
+def below_title(title: str, sentence: str | None) -> Node:
+    """None without a sentence."""
+    return h("div", h("h3", title), h("p", explain(sentence))) if sentence else None
 
 
 def cautions_list(found: Sequence[str]) -> Node:

@@ -9,14 +9,20 @@ from trialfleet_analysis.cells import CellCount
 from trialfleet_analysis.kept_answer import CampaignAnswer
 from trialfleet_analysis.losses import UNASSIGNED, LossCount
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, section
-from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE, cautions_list, in_one_minute
+from trialfleet_analysis.report.html.sentences import (
+    IN_ONE_MINUTE,
+    NEXT,
+    below_title,
+    cautions_list,
+    in_one_minute,
+)
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.discordant import TaskPairs, TrialPair
 from trialfleet_analysis.viewer.pages.activity_section import placeholder
 from trialfleet_analysis.viewer.pages.scaffold import chip, document, main, notice, top
-from trialfleet_designs.document.figures import percent
+from trialfleet_designs.document.figures import NOTHING, percent
 from trialfleet_ledger.designs.looks import stopped
 from trialfleet_ledger.plurals import plural
 
@@ -41,7 +47,7 @@ def first_screen(
     and B that `pairs` are of; None: the campaign has one condition alone."""
     campaign = found.frame.plan.title
     parts = [
-        _answer(answer, answer_fault),
+        _answer(found, answer, answer_fault),
         placeholder() if found.interim and to.served else None,
         section("grid", "Pass rates", _grid(found, cells, to)),
         section("pairs", "Where the two differ", _pairs(found, pairs, sides, to)) if sides else None,
@@ -97,14 +103,18 @@ def _contents(to: Addresses) -> list[Node]:
     ]
 
 
-def _answer(answer: CampaignAnswer | None, fault: str | None) -> Element:
+def _answer(found: CampaignTables, answer: CampaignAnswer | None, fault: str | None) -> Element:
     if fault is not None:
         return section("answer", IN_ONE_MINUTE, notice(f"The answer cannot be computed: {fault}", "bad"))
     if answer is None:
         words = "The answer is being computed. This page shows it as soon as it is there."
+        if not found.blocks:
+            words = f"No answer yet: 0 of {plural(found.frame.reps, 'block')} are complete."
         return section("answer", IN_ONE_MINUTE, h("p", words, class_="answer", role="status"))
     folded = h("details", h("summary", "Before you rely on it"), cautions_list(answer.cautions))
-    return in_one_minute(answer.sentences, folded if answer.cautions else None)
+    return in_one_minute(
+        answer.sentences, below_title(NEXT, answer.next_step), folded if answer.cautions else None
+    )
 
 
 def _grid(found: CampaignTables, cells: Sequence[CellCount], to: Addresses) -> Element:
@@ -115,7 +125,7 @@ def _grid(found: CampaignTables, cells: Sequence[CellCount], to: Addresses) -> E
     rows = [_row(task, by_task.get(task.task, []), to) for task in found.tasks]
     head = h("tr", h("th", "Task", scope="col"), [h("th", breakable(name), scope="col") for name in names])
     caption = "Pass rate of each task under each condition"
-    words = "Rate, and passed of valid trials. Each leads to its trials. Deeper colour: higher rate."
+    words = "Passed of valid trials. Each leads to its trials. Deeper colour: higher rate."
     kinds = f"heat{' tall' if len(rows) > TALL else ''}"
     return h("figure", frame(caption, head, rows, class_=kinds), h("figcaption", words))
 
@@ -130,11 +140,11 @@ def _cell(cell: CellCount, to: Addresses) -> Element:
     rate = cell.rate
     kind = "cell empty" if rate is None else f"cell r{round(STEPS * rate)}"
     link = to.trials({"task": cell.task, "condition": cell.condition})
-    label = f"{percent(rate)}: {cell.task}, {cell.condition}, {cell.passes} of {cell.valid} passed"
+    count = f"{cell.passes}/{cell.valid}" if cell.valid else NOTHING
+    label = f"{count}: {cell.task}, {cell.condition}, {percent(rate)}"
     return h(
         "td",
-        h("a", percent(rate), href=link, class_="count", aria_label=label),
-        h("small", f" {cell.passes}/{cell.valid}", class_="of"),
+        h("a", count, href=link, class_="count", aria_label=label),
         h("small", f" {cell.lost} lost", class_="bad") if cell.lost else None,
         class_=kind,
     )
@@ -157,7 +167,9 @@ def _pairs(
     yield _chooser(found.frame.conditions, sides, to)
     rows = [_pair_row(one, to) for one in pairs if one.only_a or one.only_b]
     if not rows:
-        yield h("p", "No pair differs: in every complete block, both passed or both did not.")
+        same = "No pair differs: in every complete block, both passed or both did not."
+        first = f"No block is complete yet: pairs appear after the first of {found.frame.reps:,}."
+        yield h("p", same if found.blocks else first)
         return
     words = ("A passed, B did not", "B passed, A did not", "both passed", "neither", "one lost")
     head = h("tr", h("th", "Task", scope="col"), [h("th", one, scope="col", class_="text") for one in words])
