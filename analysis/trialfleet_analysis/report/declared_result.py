@@ -141,7 +141,7 @@ def could_tell(contrast: Contrast) -> str | None:
     informative, tasks = contrast.these_tasks.informative, contrast.these_tasks.strata
     if informative == tasks:
         return None
-    whose = f"{tasks - informative:,} of the {tasks:,} tasks" if informative else f"each of the {tasks:,} tasks"
+    whose = f"{f'{tasks - informative:,}' if informative else 'each'} of the {plural(tasks, 'task')}"
     return f"{whose if tasks > 1 else 'the one task'} always passed or always failed"
 
 

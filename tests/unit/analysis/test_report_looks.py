@@ -474,7 +474,7 @@ def test_a_crossing_that_losses_could_undo_would_have_gone_on(tmp_path: Path) ->
     [worst] = [one for one in report.analysis.robustness[0].scenarios if one.name == "worst"]
     assert (worst.rejects, worst.goes_on) == (False, True)
     assert "the campaign would have gone on" in to_markdown(report)
-    assert "Careful: 4 trials lost their first run or were forged. If " in report.answer[0]
+    assert "Careful: 4 trials lost their first run. If " in report.answer[0]
 
 
 # --- saturated tasks --------------------------------------------------------------------------------
