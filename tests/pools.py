@@ -151,19 +151,21 @@ def run_files(files: Sequence[str], recorded: dict[str, Cost], options: Sequence
         except KeyboardInterrupt:  # each pytest got it, too, and says what has failed so far
             codes = [one.wait() for one in running]
         failed = read_failures(one.costs for one in running)
-        # a pool that ended otherwise than with failed tests has said why
-        if CI and max(codes, default=0) == pytest.ExitCode.TESTS_FAILED and may_repeat(failed):
-            codes = [run_alone(failed)]
+        # a pool that ended otherwise than with failed tests, or was killed, has said why
+        known = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
+        if CI and known >= {*codes} != {pytest.ExitCode.OK} and may_repeat(failed):
+            codes = [run_alone(failed, Path(folder))]
         costs = {file: cost for one in running for file, cost in read_costs(one.costs).items()}
         skips = read_skips(one.costs for one in running)
-    return Result(max(codes, default=0), costs, skips)
+    return Result(max(map(abs, codes), default=0), costs, skips)
 
 
-def run_alone(names: Sequence[str]) -> int:
-    """Run these tests when no others do, also after the last moment of the run; pytest's exit code."""
+def run_alone(names: Sequence[str], folder: Path) -> int:
+    """Run these tests once more when no others do, also after the last moment of the run; pytest's exit code."""
     print(plural(len(names), "test") + " failed beside others, and run once more, alone", flush=True)
     env = {name: value for name, value in os.environ.items() if name != "TRIALFLEET_TEST_UNTIL"}
-    return subprocess.run([sys.executable, "-m", "pytest", *names], cwd=ROOT, env=env, check=False).returncode
+    argv = [sys.executable, "-m", "pytest", "--costs", str(folder / "alone.tsv"), *names]
+    return subprocess.run(argv, cwd=ROOT, env=env, check=False).returncode
 
 
 def describe_cost(core_seconds: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from trialfleet_agents.pinned import TABLE, pinned
 from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_repository.cache import locked
 
 SCRIPT = TABLE.with_name("install.sh")
 WITHIN_S = 900.0  # hundreds of megabytes
@@ -31,8 +32,9 @@ def install_version(kind: str, version: str, folder: Path) -> Path:
             hint=f"write a number such as {pinned()[kind].version}",
         )
     place = folder / f"{kind}@{version}"
-    place.mkdir(exist_ok=True)
-    ended = run_program(("sh", SCRIPT, place, f"{kind}@{version}"), env=dict(os.environ), timeout_s=WITHIN_S)
+    with locked(place):
+        place.mkdir(exist_ok=True)
+        ended = run_program(("sh", SCRIPT, place, f"{kind}@{version}"), env=dict(os.environ), timeout_s=WITHIN_S)
     if isinstance(ended, ChildFailure):
         raise OperatorError(
             f"{kind} {version} could not be installed: {ended}",

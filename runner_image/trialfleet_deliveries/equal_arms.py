@@ -14,6 +14,8 @@ from trialfleet_ledger.plurals import plural
 
 # An agent's own choices: most of what they do is in its first request, of the rest it is not known.
 _MAY_ACT_LATER: frozenset[PartName] = frozenset({"settings", "options"})
+_IN_EVERY_REQUEST: frozenset[PartName] = frozenset({"effort"})
+_ROUTES = ("provider", "model_id", "model_ids")  # options that send the same request to another model
 
 Requests = Mapping[tuple[str, int], str | None]  # task and block -> digest
 
@@ -30,7 +32,8 @@ class MeasuredRequest(NamedTuple):
 @dataclass(frozen=True)
 class EqualArms:
     """Conditions whose first requests are equal in every block that they share. `parts`: what they differ in;
-    `later`: those of them that may act later in a run."""
+    `later`: those of them that may act later in a run: a text that the first request lacks, as of an agent of two
+    phases, too."""
 
     conditions: tuple[str, ...]
     blocks: int
@@ -41,18 +44,18 @@ class EqualArms:
         """In sentences that name them.
 
         >>> print(EqualArms(("a", "b"), 1, (), ()).describe_equality())
-        a and b sent the model the same first request in the one complete block. They differ in nothing else, so \
-any difference between them is chance (an A/A check).
+        a and b sent the model the same first request in the one complete block that they share. They differ in \
+nothing else, so any difference between them is chance (an A/A check).
         """
-        blocks = "the one complete block" if self.blocks == 1 else f"all {plural(self.blocks, 'complete block')}"
+        number = "the one complete block" if self.blocks == 1 else f"all {plural(self.blocks, 'complete block')}"
+        blocks = f"{number} that they share"
         parts = _enumerate(self.parts) if self.parts else ""
         same = f"{_enumerate(self.conditions)} sent the model the same first request in {blocks}."
         chance = "any difference between them is chance (an A/A check)."
         if self.later:
             return f"{same} Unless what they differ in ({parts}) acts later in a run, {chance}"
         if self.parts:
-            act = "acts" if len(self.parts) == 1 else "act"
-            return f"{same} They differ in {parts} alone, which {act} through that request, so {chance}"
+            return f"{same} They differ in {parts} alone, which every request would show, so {chance}"
         return f"{same} They differ in nothing else, so {chance}"
 
 
@@ -87,7 +90,10 @@ def _are_equal(one: Requests, other: Requests) -> bool:
 
 
 def _may_be_said(plan: Plan, one: str, other: str) -> bool:
-    return set(_list_later(plan, one, other)) <= _MAY_ACT_LATER
+    routes = [[plan.agents[name].spec.options.get(key) for key in _ROUTES] for name in (one, other)]
+    conditions = plan.conditions[one], plan.conditions[other]
+    later = list_later_parts(_list_differing(plan, one, other), conditions)
+    return routes[0] == routes[1] and set(later) <= _MAY_ACT_LATER
 
 
 def _list_differing(plan: Plan, one: str, other: str) -> tuple[PartName, ...]:
@@ -95,14 +101,9 @@ def _list_differing(plan: Plan, one: str, other: str) -> tuple[PartName, ...]:
     return differing_parts(plan.conditions[one], plan.conditions[other], agents)
 
 
-def _list_later(plan: Plan, one: str, other: str) -> tuple[PartName, ...]:
-    conditions = plan.conditions[one], plan.conditions[other]
-    return list_later_parts(_list_differing(plan, one, other), conditions)
-
-
 def _describe_group(plan: Plan, group: Sequence[str], found: Mapping[str, Requests]) -> EqualArms:
     pairs = list(combinations(group, 2))
     shared = ({block for _, block in found[one].keys() & found[other].keys()} for one, other in pairs)
-    parts = (part for pair in pairs for part in _list_differing(plan, *pair))
-    later = (part for pair in pairs for part in _list_later(plan, *pair))
-    return EqualArms(tuple(group), min(map(len, shared)), tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(later)))
+    parts = tuple(dict.fromkeys(part for pair in pairs for part in _list_differing(plan, *pair)))
+    later = tuple(part for part in parts if part not in _IN_EVERY_REQUEST)
+    return EqualArms(tuple(group), min(map(len, shared)), parts, later)

@@ -28,8 +28,8 @@ ask(tools=[{"name": "t"}])
 ask(tools=[{"name": "t"}], temperature=int(os.environ["TRIALFLEET_SEED"]) % 2)
 """
 SAID = (
-    "none and ignored sent the model the same first request in all 2 complete blocks. They differ in inline "
-    "alone, which acts through that request, so any difference between them is chance (an A/A check)."
+    "ignored and none sent the model the same first request in all 2 complete blocks that they share. Unless what "
+    "they differ in (inline) acts later in a run, any difference between them is chance (an A/A check)."
 )
 
 
@@ -55,6 +55,6 @@ def test_a_text_that_the_agent_ignores_makes_an_a_a_check(tmp_path: Path, provid
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-x"}
     trialfleet("run", str(file), "--no-ray", "--no-report", lab=lab, env=env)
     report = json.loads(trialfleet("report", str(file), "--json", lab=lab))
-    assert [one["conditions"] for one in report["equal_arms"]] == [["none", "ignored"]]
+    assert [one["conditions"] for one in report["equal_arms"]] == [["ignored", "none"]]
     assert f"Careful: {SAID}" in report["answer"]
     assert SAID in trialfleet("status", str(file), lab=lab).splitlines()

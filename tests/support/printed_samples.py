@@ -101,7 +101,7 @@ def every_sample(folder: Path) -> Iterator[tuple[str, str]]:
 EQUAL = (
     EqualArms(("none", "placebo"), 1, (), ()),
     EqualArms(("none", "placebo"), 4, ("effort",), ()),
-    EqualArms(("none", "placebo", "flat_llm"), 4, ("effort", "pull"), ()),
+    EqualArms(("none", "placebo", "flat_llm"), 4, ("effort", "pull"), ("pull",)),
     EqualArms(("none", "placebo"), 4, ("effort", "settings"), ("settings",)),
 )
 

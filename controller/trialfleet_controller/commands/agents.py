@@ -55,7 +55,7 @@ def check_agent(kind: str, model: str | None, version: str | None, as_json: bool
     The measurement is kept in the cache, and goes into every plan that is made here for this version.
 
     With --version, that version is installed into the cache, from the package index that npm or pip is configured
-    for, and so is the pinned one unless it is on this machine or was measured here.
+    for, and so is the pinned one unless it is on this machine. Both are measured.
 
     Exits 2 if a delivery does not behave as the agent's adapter declares.
     """
@@ -74,32 +74,26 @@ def _measure(kind: str, model: str | None, cache: Cache, version: str | None) ->
     """And keep what was measured. `version`: of a program that is installed; None: the one of this machine."""
     from trialfleet_agents.agent_check.kept_matrix import keep
     from trialfleet_agents.version_install import install_version
-    from trialfleet_runner.agent_check.canary_run import check
+    from trialfleet_runner.agent_check.canary_run import check, spec_of
 
     program = None if version is None else install_version(kind, version, cache.agent_versions)
-    found = check(kind, model, program)
+    found = check(spec_of(kind, model, version, program))
     keep(cache, found.identity, found.matrix)
     return found
 
 
 def _measure_pinned(kind: str, model: str | None, cache: Cache) -> DeliveryMatrix:
-    """As it was measured before with the same model, else now."""
-    from trialfleet_agents.agent_check.kept_matrix import kept
+    """By the same check as the other version: what was kept may come from an earlier one."""
     from trialfleet_agents.pinned import pinned
     from trialfleet_agents.registry import agent
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_runner.agent_check.canary_run import spec_of
 
-    wanted = pinned()[kind].version if kind in pinned() else None
+    wanted = pinned()[kind].version if kind in pinned() else ""
     try:
-        here = agent(kind).identify(spec_of(kind, model))
-    except OperatorError:
-        here = None  # it is not on this machine, or the kind is not known: what installs it says so
-    if here is None or here.version != wanted:
-        return _measure(kind, model, cache, wanted or "").matrix
-    matrix = kept(cache, here)
-    if matrix is not None and matrix.model == here.model:
-        return matrix
+        agent(kind).identify(spec_of(kind, model, wanted))
+    except OperatorError:  # it is not on this machine, or the kind is not known: what installs it says so
+        return _measure(kind, model, cache, wanted).matrix
     return _measure(kind, model, cache, None).matrix
 
 

@@ -60,7 +60,7 @@ _QUIET = {
 _DEFAULT_SETTINGS = {"enabledPlugins": {"agents-md@builtin": False}}
 
 
-ToolName = Annotated[str, Field(pattern=r"^\w+$")]  # the program splits its list at commas and spaces
+ToolName = Annotated[str, Field(pattern=r"^[A-Z]\w*$")]  # the program splits its list at commas and spaces
 
 
 class ClaudeCodeOptions(ModelAgentOptions):

@@ -65,13 +65,12 @@ class AgentCheck:
     wall_s: float
 
 
-def check(kind: str, model: str | None = None, program: Path | None = None) -> AgentCheck:
-    """Run the agent of this kind in temporary folders. Meanwhile HOME of this process is another folder,
-    with context files that must not reach the model. `program`: another than the one on this machine. Raises
-    `OperatorError` when the agent is not installed or cannot be checked, without bubblewrap, or when its program
-    does not play the script to its end."""
-    sandbox, spec = choose("bubblewrap"), spec_of(kind, model, program)
-    tools, identity, begun = _tools_of(kind), agent(kind).identify(spec), time.monotonic()
+def check(spec: AgentSpec) -> AgentCheck:
+    """Run the agent (`spec_of`) in temporary folders. Meanwhile HOME of this process is another folder,
+    with context files that must not reach the model. Raises `OperatorError` when the agent is not installed or
+    cannot be checked, without bubblewrap, or when its program does not play the script to its end."""
+    sandbox, tools = choose("bubblewrap"), _tools_of(spec.kind)
+    identity, begun = agent(spec.kind).identify(spec), time.monotonic()
     run = _CheckedAgent(identity, spec, sandbox, tools)
     requests = _requests(run, script(tools), workspace_files())
     looked = list[ModelRequest]()
@@ -82,11 +81,19 @@ def check(kind: str, model: str | None = None, program: Path | None = None) -> A
     return AgentCheck(identity, matrix, time.monotonic() - begun)
 
 
-def spec_of(kind: str, model: str | None = None, program: Path | None = None) -> AgentSpec:
-    """The agent that `check` runs."""
-    options = {} if program is None else {"binary": str(program)}
-    wanted = model or _tools_of(kind).model
-    return AgentSpec(kind=kind, model=wanted, max_turns=10, timeout_s=TIMEOUT_S, options=options)
+def spec_of(
+    kind: str, model: str | None = None, version: str | None = None, program: Path | None = None
+) -> AgentSpec:
+    """An agent to check. `model`: None: one that its program accepts. `version`: of its program, which must be
+    that; None: any. `program`: another than the one on this machine."""
+    return AgentSpec(
+        kind=kind,
+        model=model or _tools_of(kind).model,
+        version=version,
+        max_turns=10,
+        timeout_s=TIMEOUT_S,
+        options={} if program is None else {"binary": str(program)},
+    )
 
 
 @dataclass(frozen=True)

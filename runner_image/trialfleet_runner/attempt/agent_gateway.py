@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trialfleet_agents.protocol import Setup
 from trialfleet_agents.side_models import side_models
@@ -46,8 +47,20 @@ def make_gateway(
         request_tokens=largest_request(spec, request_tokens),
         prices=own_prices(spec),
         fields=tuple(spec.options.get("fields") or ()),
+        given=_list_texts(spec.options),
         patience_s=min(spec.timeout_s, PATIENCE_S),
     )
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    """The strings in a value of JSON, keys apart."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _list_texts([*cast("Mapping[str, object]", value).values()])
+    elif isinstance(value, list | tuple):
+        for one in cast("Sequence[object]", value):
+            yield from _list_texts(one)
 
 
 def connect_setup(setup: Setup, gateway: Gateway | None) -> Setup:

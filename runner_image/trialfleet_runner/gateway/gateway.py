@@ -39,8 +39,9 @@ class Gateway:
     `side_models`: patterns of other models that are passed on; None: all. `request_tokens`: of the largest request
     that is passed on.
     `prices`: override or add to the list. `fields`: fields of requests, such as `messages.content.odd`, that pass
-    although the list of the API does not have them. `patience_s`: most that throttling may add to the agent's
-    time. `probe`: sends the requests of our own.
+    although the list of the API does not have them. `given`: texts that the agent was given beside the declared
+    ones: ids and dates in them count where first requests are compared. `patience_s`: most that throttling may
+    add to the agent's time. `probe`: sends the requests of our own.
 
     The gateway does not retry: errors pass through unchanged, the agent's client retries, and the time until its
     next success counts as throttled. Raises `OperatorError` if there is a money budget and the model's price is
@@ -60,6 +61,7 @@ class Gateway:
         request_tokens: int = REQUEST_TOKENS,
         prices: Mapping[str, Price] | None = None,
         fields: Collection[str] = (),
+        given: Iterable[str] = (),
         patience_s: float = PATIENCE_S,
         probe: ProviderProbe | None = None,
     ) -> None:
@@ -87,7 +89,7 @@ class Gateway:
             permitted=frozenset(fields),
             request_tokens=request_tokens,
         )
-        self._folder = str(record.parent)
+        self._folder, self._given = str(record.parent), tuple(given)
         self._probe, self._closed = probe or ProviderProbe(upstream), False
         upstream.watch(shared.hide)
         listening = unix_socket(listen) if listen else loopback_socket()
@@ -108,7 +110,7 @@ class Gateway:
     def receipts(self) -> Receipts:
         """What the model has received so far."""
         received = self._shared.received
-        texts = (one.text for one in received.declared)
+        texts = (*self._given, *(one.text for one in received.declared))
         return Receipts(
             requests=received.requests,
             unread=received.unread,

@@ -15,7 +15,6 @@ LIMIT = 1024  # bytes of the message
 SHORT_CHARS = 200
 # Of a delivery, in this order
 _DROPPED = (
-    "first_request_sha256",
     "files",
     "targets",
     "node",
@@ -74,6 +73,9 @@ def _ever_less_of_end(end: End) -> Iterator[End]:
             yield end.model_copy(update={"loss": loss.model_copy(update={"message": loss.message[:chars]})})
     if scored is None:
         return
+    without = scored.delivery.model_copy(update={"first_request_sha256": None})
+    scored = scored.model_copy(update={"delivery": without})
+    yield end.model_copy(update={"scored": scored})
     for name in reversed(Metrics.model_fields):  # which stand there in the order of their importance
         scored = scored.model_copy(update={"metrics": scored.metrics.model_copy(update={name: None})})
         yield end.model_copy(update={"scored": scored})

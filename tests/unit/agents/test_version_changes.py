@@ -8,9 +8,12 @@ import pytest
 
 from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
 from trialfleet_agents.agent_check.version_changes import list_changes
+from trialfleet_agents.pinned import pinned
+from trialfleet_agents.program import checked_version
 from trialfleet_agents.registry import agent
 from trialfleet_agents.version_install import install_version
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.agent_check.canary_run import spec_of
 
 MATRIX = DeliveryMatrix(
     kind="codex",
@@ -70,3 +73,10 @@ def test_an_index_without_the_version_is_said(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OperatorError, match="no matching version") as caught:
         install_version("codex", "99.0.0", tmp_path)
     assert "@openai/codex" in str(caught.value.hint)
+
+
+def test_a_range_is_no_version_of_the_program_that_it_installs() -> None:
+    """npm takes `2.x` for its newest: what was installed has another version than was asked for."""
+    spec = spec_of("codex", version="0.x")
+    with pytest.raises(OperatorError, match=r"names 0\.x"):
+        checked_version(spec, pinned()["codex"].version)

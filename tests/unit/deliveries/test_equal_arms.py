@@ -43,11 +43,13 @@ def measured(**digests: str | None) -> list[MeasuredRequest]:
 PARTS: list[tuple[dict[str, Any], tuple[str, ...] | None]] = [
     ({}, ()),
     ({"effort": "high"}, ()),
-    ({"inline": INLINE}, ()),
-    ({"inline": INLINE | {"channel": "system"}, "effort": "low"}, ()),
-    ({"pull": True}, ()),
+    ({"inline": INLINE}, ("inline",)),
+    ({"inline": INLINE | {"channel": "system"}, "effort": "low"}, ("inline",)),
+    ({"pull": True}, ("pull",)),
     ({"settings": {"env": {"MAX_THINKING_TOKENS": "0"}}}, ("settings",)),
     ({"effort": "high", "agent": {"options": {"a": 1}}}, ("options",)),
+    ({"agent": {"options": {"provider": "bedrock"}}}, None),
+    ({"agent": {"options": {"model_ids": {"m": "another"}}}}, None),
     ({"inline": INLINE | {"channel": "rules"}}, None),
     ({"inline": {"source": "preflight"}}, None),
     ({"files": "tree"}, None),
@@ -139,13 +141,14 @@ def test_each_condition_is_named_once_with_its_equals() -> None:
 
 
 def test_the_sentence_names_conditions_blocks_and_parts() -> None:
-    said = EqualArms(("none", "low", "high"), 4, ("effort", "pull"), ()).describe_equality()
+    said = EqualArms(("none", "low", "high"), 4, ("effort",), ()).describe_equality()
     assert said == (
-        "none, low and high sent the model the same first request in all 4 complete blocks. They differ in effort "
-        "and pull alone, which act through that request, so any difference between them is chance (an A/A check)."
+        "none, low and high sent the model the same first request in all 4 complete blocks that they share. They "
+        "differ in effort alone, which every request would show, so any difference between them is chance (an A/A "
+        "check)."
     )
     hedged = EqualArms(("none", "low"), 1, ("settings",), ("settings",)).describe_equality()
     assert hedged == (
-        "none and low sent the model the same first request in the one complete block. Unless what they differ in "
-        "(settings) acts later in a run, any difference between them is chance (an A/A check)."
+        "none and low sent the model the same first request in the one complete block that they share. Unless "
+        "what they differ in (settings) acts later in a run, any difference between them is chance (an A/A check)."
     )

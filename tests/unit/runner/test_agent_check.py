@@ -155,7 +155,7 @@ def test_every_pinned_agent_can_be_checked() -> None:
 
 def test_a_kind_without_a_program_of_its_own_cannot_be_checked() -> None:
     with pytest.raises(OperatorError, match="'command' has no deliveries that can be measured") as caught:
-        canary_run.check("command")
+        canary_run.check(canary_run.spec_of("command"))
     assert "codex" in (caught.value.hint or "")
 
 
@@ -163,7 +163,7 @@ def test_a_kind_without_a_program_of_its_own_cannot_be_checked() -> None:
 def test_an_agent_that_is_not_here_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(pinned()["codex"].variable, "/nonexistent/codex")
     with pytest.raises(OperatorError, match="the agent codex is not on this machine") as caught:
-        canary_run.check("codex")
+        canary_run.check(canary_run.spec_of("codex"))
     assert pinned()["codex"].install() in (caught.value.hint or "")
 
 
