@@ -216,7 +216,7 @@ def _each(found: EffectCombination) -> ReportSection:
             number("Effect", lambda one: or_reason(word_effect(kind, one.effect.estimate), one.effect.reason)),
             number("Interval", lambda one: _limits(kind, one.effect)),
             number("p", lambda one: bare_p(one.p_value, found.alpha)),
-            number("Weight among campaigns", show_weight),
+            number("Weight among campaigns", lambda one: show_weight(one.weight, one.reason)),
         ),
     )
 

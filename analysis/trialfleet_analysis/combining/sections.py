@@ -8,7 +8,7 @@ from typing import Protocol
 
 from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.sameness import CampaignDifference
-from trialfleet_analysis.combining.wording import EVERY, WITHIN, WeighedCampaign
+from trialfleet_analysis.combining.wording import EVERY, WITHIN
 from trialfleet_designs.document.figures import (
     ESTIMANDS,
     NOTHING,
@@ -155,7 +155,7 @@ def _each(found: Combination) -> ReportSection:
             number("p, these tasks", lambda one: p_of(one.test)),
             number("Interval, tasks like these", lambda one: difference_limits(one.difference_like_these)),
             number("p, tasks like these", lambda one: p_of(one.test_like_these)),
-            number("Weight among campaigns", show_weight),
+            number("Weight among campaigns", lambda one: show_weight(one.weight, one.reason)),
         ),
     )
 
@@ -163,9 +163,9 @@ def _each(found: Combination) -> ReportSection:
 OWN_NUMBERS = "The numbers of each campaign's own report. They are not corrected for the number of campaigns."
 
 
-def show_weight(one: WeighedCampaign) -> Cell:
-    """In the mean of campaigns like these, or why it has none."""
-    return Value(NOTHING, one.reason) if one.weight is None else percent(one.weight)
+def show_weight(weight: float | None, reason: str | None) -> Cell:
+    """Of a campaign in the mean of campaigns like these, or why it has none."""
+    return Value(NOTHING, reason) if weight is None else percent(weight)
 
 
 class NamedCampaign(Protocol):

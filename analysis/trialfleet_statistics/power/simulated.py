@@ -24,7 +24,7 @@ def paired_t_p_values(rates_a: Floats, rates_b: Floats, of: TaskRepositories = U
     `mean_over_repositories`'; NaN where it has none."""
     differences = rates_a - rates_b
     error, df = error_of_means(differences, of)
-    p = 2 * special.stdtr(df, -np.abs(differences.mean(axis=1) / error))
+    p = 2 * floats(special.stdtr(df, -np.abs(differences.mean(axis=1) / error)))
     return floats(np.where(np.isnan(error), np.nan, np.maximum(LEAST, p)))
 
 
