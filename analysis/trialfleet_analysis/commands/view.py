@@ -37,9 +37,9 @@ def view(campaign: str | None, store: str | None, port: int, no_open: bool, fold
     """Look at a campaign in the browser: the answer, rates, pairs of trials side by side, every trial.
 
     CAMPAIGN is a campaign file, a campaign's folder in its store (also s3://bucket/prefix/name), or its name with
-    --store; by default the one that was written to last in --store, or in `runs`. A campaign that does not exist
-    yet is waited for. The address holds a token: who has it can read the campaign while this command runs. While
-    trials are missing, rates are interim and the look is recorded.
+    --store; by default the one that was written to last in --store, or in `runs`. With a file, or a name and
+    --store, it waits for a campaign that does not exist yet. The address holds a token: who has it can read the
+    campaign while this command runs. While trials are missing, rates are interim and the look is recorded.
     """
     from trialfleet_analysis.viewer.access import Access
     from trialfleet_ledger.store.newest import find_newest_campaign
