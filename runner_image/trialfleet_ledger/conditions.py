@@ -94,6 +94,11 @@ class InlineDoses(InlineParts):
 
     @model_validator(mode="after")
     def _ascending(self) -> InlineDoses:
+        if self.text is not None:
+            raise FieldError(
+                "inline: a text of the campaign file is delivered whole, in one length",
+                hint="compose a condition for each length, or use source: nearest",
+            )
         if any(b <= a for a, b in pairwise(self.max_tokens)):
             raise FieldError(
                 f"inline: max_tokens {list(self.max_tokens)} do not ascend",

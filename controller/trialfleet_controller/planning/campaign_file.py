@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_deliveries.secret_files import find_secrets
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
@@ -14,6 +15,7 @@ from trialfleet_ledger.secret_values import suspects
 from trialfleet_ledger.store.server_address import is_remote
 from trialfleet_ledger.treatments import agent_of
 from trialfleet_ledger.trial_order import check_size
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import task_files
 
@@ -131,6 +133,9 @@ def _check_secrets(
         own = {"options": agents[name].options, "mcp": {key: one.env for key, one in condition.mcp.items()}}
         for place, reason in suspects(own):
             raise _secret(f"{loaded.where('conditions', name)}: {yamlfile.dotted(place)}", reason)
+        text = (condition.inline and condition.inline.text) or ""
+        for found in find_secrets({"text": TreeEntry(text.encode())}):
+            raise _secret(f"{loaded.where('conditions', name)}: inline.text, line {found.line}", found.reason)
 
 
 def _secret(where: str, reason: str) -> OperatorError:

@@ -39,7 +39,10 @@ def with_inline_text(
     spec = order.inline
     if spec is None:
         return order
-    if spec.source == "nearest":
+    if spec.text is not None:
+        globs = (spec.globs or ("**",)) if spec.channel == "rules" else ()
+        decided = store_text(spec.text, objects) | {"globs": globs}
+    elif spec.source == "nearest":
         decided = _nearest(order, spec, task.anchor, objects)
     else:
         decided = _naming_files(condition, spec, task, prediction, near, seed=seed, objects=objects)

@@ -11,19 +11,35 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import BoundedCount, Count, Frozen, Name, Sha256
 
-InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets"]
+InlineSource = Literal[
+    "text", "nearest", "targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets"
+]
 Channel = Literal["user", "system", "rules"]
 
 
 class InlineParts(Frozen):
-    """Text for the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
-    the system prompt, or as a rule that is pushed when a file that matches `globs` is read (none given: those
-    below the folders that the text is about)."""
+    """Text for the agent. `text`: the same for every task, delivered as it is. `sections`: of a node, for
+    `nearest` alone. `channel`: after the task, in the system prompt, or as a rule that is pushed when a file that
+    matches `globs` is read (none given: those below the folders that the text is about; of `text`, any file)."""
 
-    source: InlineSource
+    source: InlineSource = "text"
+    text: str | None = None
     sections: tuple[str, ...] = ("Pitfalls", "Contracts")
     channel: Channel = "user"
     globs: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _words(self) -> Self:
+        if self.source != "text" and self.text is not None:
+            raise FieldError(
+                f"inline: a text is given, and source: {self.source} makes one", hint="keep one of them"
+            )
+        if self.source == "text" and not (self.text or "").strip():
+            raise FieldError(
+                "inline: there is no text",
+                hint="write the text: inline: {text: …}, or where it comes from: source",
+            )
+        return self
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -41,6 +41,21 @@ def decided(objects: Objects, spec: InlineSpec, anchor: str | None) -> Condition
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
+def test_a_text_of_the_campaign_file_is_delivered_as_it_is(tmp_path: Path, channel: Channel) -> None:
+    text = "Run the tests before you answer.\n\n- Each of them.  \n" * 3
+    objects = Objects(tmp_path)
+    order = decided(objects, InlineSpec(text=text, channel=channel, max_tokens=1), None)
+    assert (order.text_tokens, order.node, order.truncated) == (tokens.count(text), None, False)
+    composed = compose(order, task="Mend it.", text=text)
+    assert composed.prompt == (f"Mend it.\n\n{text}" if channel == "user" else "Mend it.")
+    assert composed.system == (text if channel == "system" else None)
+    assert composed.rule == (Rule(("**",), text) if channel == "rules" else None)
+    other = decided(objects, InlineSpec(text=f"{text} ", channel=channel), None)
+    assert order.digest != other.digest
+    assert (composed.delivery.inline_tokens, composed.delivery.coverage) == (tokens.count(text), Coverage.COVERED)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize(
     ("anchor", "max_tokens", "text", "node", "truncated"),
     [

@@ -193,6 +193,24 @@ def test_globs_without_a_rule_are_refused(tmp_path: Path) -> None:
         load_campaign(campaign(tmp_path, "{inline: {source: targets, globs: [a]}}"))
 
 
+@pytest.mark.parametrize(
+    ("inline", "words"),
+    [
+        ("{}", "there is no text"),
+        ("{text: ' '}", "there is no text"),
+        ("{source: text}", "there is no text"),
+        ("{text: Test it., source: nearest}", "a text is given, and source: nearest makes one"),
+        ("{text: Test it., max_tokens: [1, 2]}", "delivered whole"),
+        ("{text: 'Use DB_PASSWORD=tr0ub4dor7x.'}", "inline.text, line 1: this looks like a secret"),
+    ],
+)
+def test_a_text_of_the_campaign_file_is_one_and_no_secret(tmp_path: Path, inline: str, words: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        load_campaign(campaign(tmp_path, f"{{inline: {inline}}}"))
+    assert words in str(caught.value)
+    assert "tr0ub4dor7x" not in str(caught.value)
+
+
 def test_a_pod_can_be_given_a_preflight(tmp_path: Path) -> None:
     able = Identity(kind="claude-code", version="1", digest="0" * 64, reach=EVERYTHING)
     pods = 'backend: kubernetes\nkubernetes: {image: "runner:1"}\n'
