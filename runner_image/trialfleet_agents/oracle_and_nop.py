@@ -16,7 +16,7 @@ from trialfleet_sandbox.protocol import Exit, Job, Mount
 
 # Paths are what `git apply` reports, NUL-separated with -z, so that names need no unquoting.
 _ANYTHING = Reach(
-    hook_after=True, fail_fast=True, preflight=True, system=True
+    hook_after=True, fail_fast=True, preflight=True, system=True, slash_commands=True
 )  # they read nothing: nothing is refused
 _ARGV = ("git", "apply", "--whitespace=nowarn", "--numstat", "-z", "--apply", "-")
 

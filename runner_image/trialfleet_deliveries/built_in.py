@@ -96,6 +96,23 @@ class OnReadHook(DeliveryKind):
         return ({"hook": pushed} if pushed else {}) | ({"rules": ("rules",)} if hook.rules else {})
 
 
+class PromptTemplate(DeliveryKind):
+    """The prompt's own words around the task's."""
+
+    key = "prompt"
+
+    def acts_later(self, condition: Condition) -> bool:
+        return False
+
+    def beyond(self, condition: Condition, reach: Reach) -> Iterator[str]:
+        if condition.prompt is not None and condition.prompt.is_command and not reach.slash_commands:
+            yield "a task that a slash command starts (prompt: {template: /…})"
+
+    def without(self, order: ConditionOrder, reach: Reach) -> dict[str, object]:
+        can_have = order.prompt is None or not order.prompt.is_command or reach.slash_commands
+        return {} if can_have else {"prompt": None}
+
+
 class PullSentence(DeliveryKind):
     """The sentence of the prompt that points at the files."""
 

@@ -45,9 +45,10 @@ def compose(
     nodes = hook_nodes(decode_texts(read_from.files)) if condition.hook is not None else {}
     laid = placed(on_disk.files, reading, delivered_otherwise=otherwise, hooked=nodes)
     moved = laid.read_as.values()
+    words = task if condition.prompt is None else condition.prompt.fill(task)
     sentence = pull_sentence(laid.files, reading.root_names, moved) if condition.pull else ""
     bare = Composed(
-        prompt=join(task, sentence),
+        prompt=join(words, sentence),
         system=None,
         files=laid.files,
         root=root_file(laid.files, reading.root_names),

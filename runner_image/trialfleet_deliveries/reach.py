@@ -25,6 +25,7 @@ class Reach(Frozen):
     system: bool = False  # text can be added to its system prompt
     skills: str | None = None  # folder of the workspace from which it loads skills
     mcp: bool = False
+    slash_commands: bool = False  # a prompt that begins with the name of one is expanded by it
 
     @property
     def known(self) -> bool:

@@ -10,6 +10,7 @@ from trialfleet_deliveries.built_in import (
     InlineTexts,
     McpServers,
     OnReadHook,
+    PromptTemplate,
     PullSentence,
     Skills,
 )
@@ -21,7 +22,16 @@ from trialfleet_ledger.records.measurements import Delivery
 
 DELIVERIES: dict[str, DeliveryKind] = {
     one.key: one
-    for one in (ContextFiles(), InlineTexts(), OnReadHook(), PullSentence(), FailFast(), Skills(), McpServers())
+    for one in (
+        ContextFiles(),
+        PromptTemplate(),
+        InlineTexts(),
+        OnReadHook(),
+        PullSentence(),
+        FailFast(),
+        Skills(),
+        McpServers(),
+    )
 }
 
 

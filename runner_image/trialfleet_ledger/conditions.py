@@ -10,7 +10,14 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import BoundedCount, Frozen, Name
-from trialfleet_ledger.records.condition_order import AddedParts, InlineParts, InlineSource, InlineSpec, McpSpec
+from trialfleet_ledger.records.condition_order import (
+    AddedParts,
+    InlineParts,
+    InlineSource,
+    InlineSpec,
+    McpSpec,
+    PromptFrame,
+)
 
 
 class AgentChange(Frozen):
@@ -38,6 +45,7 @@ class ConditionParts(AddedParts):
 
     files: Name | None = None
     context: Name | None = None
+    prompt: PromptFrame | None = None
     pull: bool = False  # one sentence that points at the files
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False

@@ -26,6 +26,7 @@ from tests.support.claude_attempts import (
 )
 from tests.support.scripted_messages import Break, Fail, Hang, Reply, Say, Usage, scripted_messages
 from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.records.condition_order import PromptFrame
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Stop, Verdict
 
@@ -60,6 +61,12 @@ TEAM = {
         }
     ),
 }
+CONTEXTS = {
+    "renamed": {"AGENTS.md": "Prices are floats.\n"},
+    "rival": RIVAL,
+    "team": TEAM,
+    "command": {".claude/commands/mend.md": "In small steps: $ARGUMENTS\n"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +75,7 @@ def attempts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempts]:
     root.chmod(0o755)
     with scripted_messages() as provider:
         made = Attempts(
-            Lab(root, contexts={"renamed": {"AGENTS.md": "Prices are floats.\n"}, "rival": RIVAL, "team": TEAM}),
+            Lab(root, contexts=CONTEXTS),
             provider,
         )
         with pytest.MonkeyPatch.context() as patched:
@@ -167,6 +174,12 @@ def hidden(ran: Ran) -> None:
     for secret in (KEY, token[1]):
         assert secret not in recorded
         assert secret not in ran.left.errors
+
+
+def test_a_slash_command_starts_the_task(attempts: Attempts) -> None:
+    composed = Condition(files="command", prompt=PromptFrame(template="/mend {task}"))
+    ran = attempts.run([Say("Done.")], condition="command", composed=composed)
+    assert f"In small steps: {attempts.task_text}".strip() in ran.main[0].strings
 
 
 def test_it_has_the_tools_that_its_options_leave_it(attempts: Attempts) -> None:

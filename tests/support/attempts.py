@@ -232,6 +232,7 @@ class Lab:
             digest=digest(chosen),
             files=tar(chosen.files),
             context=tar(chosen.source),
+            prompt=chosen.prompt,
             pull=chosen.pull,
             hook=chosen.hook,
             fail_fast=chosen.fail_fast,

@@ -306,6 +306,7 @@ def _condition_order(task: LoadedTask, name: str, condition: Condition, objects:
         digest="0" * 64,
         files=files,
         context=context,
+        prompt=condition.prompt,
         pull=condition.pull,
         hook=condition.hook,
         fail_fast=condition.fail_fast,

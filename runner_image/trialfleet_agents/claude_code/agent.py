@@ -37,6 +37,7 @@ _REACH = Reach(
     system=True,
     skills=CLAUDE_CODE.files.skills,
     mcp=True,
+    slash_commands=True,
 )
 REVISION = 5  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time

@@ -57,6 +57,33 @@ class InlineSpec(InlineParts):
     max_tokens: BoundedCount = 1500
 
 
+class PromptFrame(Frozen):
+    """The prompt's own words around the task's, whose place is {task}."""
+
+    template: str
+
+    @model_validator(mode="after")
+    def _one_task(self) -> Self:
+        if (found := self.template.count("{task}")) != 1:
+            raise FieldError(
+                f"prompt: the template has {found} places for the task's text, and needs one",
+                hint="write {task} once, where the text belongs: prompt: {template: 'Plan first. {task}'}",
+            )
+        return self
+
+    @property
+    def is_command(self) -> bool:
+        """Whether the agent is to expand it: it begins with the name of a slash command."""
+        return self.template.startswith("/")
+
+    def fill(self, task: str) -> str:
+        """
+        >>> PromptFrame(template="/fix {task} Be brief.").fill("Mend {task}.")
+        '/fix Mend {task}. Be brief.'
+        """
+        return self.template.replace("{task}", task, 1)
+
+
 class McpSpec(Frozen):
     """A server of the Model Context Protocol that speaks over standard input and output, in the agent's sandbox.
 
@@ -131,6 +158,7 @@ class ConditionOrder(AddedParts):
     digest: Sha256
     files: Sha256 | None = None  # object: tar of the files put into the workspace
     context: Sha256 | None = None  # object: tar of the tree that inline text and hook read from
+    prompt: PromptFrame | None = None
     pull: bool = False
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False

@@ -17,11 +17,13 @@ from trialfleet_deliveries.registry import DELIVERIES, add_delivery, declares, g
 from trialfleet_designs.comparison.composition import Arm, compose, written
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.condition_order import ADDED_KEYS, ConditionOrder
+from trialfleet_ledger.records.condition_order import ADDED_KEYS, ConditionOrder, PromptFrame
 from trialfleet_ledger.records.measurements import Delivery
 
 NOP = AgentSpec(kind="nop")
-EVERYTHING = Reach(hook_after=True, fail_fast=True, preflight=True, system=True, skills="s", mcp=True)
+EVERYTHING = Reach(
+    hook_after=True, fail_fast=True, preflight=True, system=True, skills="s", mcp=True, slash_commands=True
+)
 ORDER = ConditionOrder(name="c", digest="0" * 64)
 ROWS: list[tuple[dict[str, Any], list[str], dict[str, Any]]] = [
     ({"fail_fast": True}, ["the fail-fast hook (fail_fast: true)"], {"fail_fast": False}),
@@ -38,7 +40,16 @@ ROWS: list[tuple[dict[str, Any], list[str], dict[str, Any]]] = [
     ),
     ({"hook": "on_read"}, ["the on-read hook (hook: on_read)"], {"hook": None}),
     ({"inline": {"source": "nearest"}, "files": "tree", "pull": True}, [], {}),
+    ({"prompt": {"template": "Plan first. {task}"}}, [], {}),
+    (
+        {"prompt": {"template": "/mend {task}"}},
+        ["a task that a slash command starts (prompt: {template: /…})"],
+        {"prompt": None},
+    ),
 ]
+
+
+FIELDS = ("hook", "fail_fast", "inline", "prompt")
 
 
 @pytest.fixture
@@ -56,7 +67,7 @@ def test_what_an_agent_cannot_be_given_is_named_and_left_out(
     given: dict[str, Any], lacking: list[str], less: dict[str, Any]
 ) -> None:
     condition = Condition.model_validate(given)
-    order = ORDER.model_copy(update={name: getattr(condition, name) for name in ("hook", "fail_fast", "inline")})
+    order = ORDER.model_copy(update={name: getattr(condition, name) for name in FIELDS})
     named = [said for kind in DELIVERIES.values() for said in kind.beyond(condition, Reach())]
     changed = {name: value for kind in DELIVERIES.values() for name, value in kind.without(order, Reach()).items()}
     assert named == lacking
@@ -124,3 +135,14 @@ def test_what_is_added_is_a_part_in_which_conditions_differ(banner: ToyDelivery)
     assert found.missing == ("{files: flat}", "{files: flat, pull: true}")
     back = compose(Arm(PRESETS["flat_llm"], NOP), Arm(Condition.model_validate({"banner": "x"}), NOP), [])
     assert back.missing == ("{files: flat, banner: x}", "{files: flat, pull: true, banner: x}")
+
+
+def test_a_template_stands_around_the_tasks_text() -> None:
+    order = ORDER.model_copy(update={"prompt": PromptFrame(template="Plan first.\n\n{task}\n\nBe brief.")})
+    assert compose_prompt(order, task="Mend {task}.").prompt == "Plan first.\n\nMend {task}.\n\nBe brief."
+
+
+@pytest.mark.parametrize("template", ["", "Plan first.", "{task} {task}", "{tasks}"])
+def test_a_template_has_one_place_for_the_task(template: str) -> None:
+    with pytest.raises(ValidationError, match="places for the task's text, and needs one"):
+        Condition.model_validate({"prompt": {"template": template}})
