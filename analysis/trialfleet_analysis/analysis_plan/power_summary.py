@@ -309,7 +309,7 @@ def _like_these_detectable(contrast: Contrast, found: Nuisance, scheme: Scheme) 
 def _on_others_detects(tasks: int, reps: float, found: Nuisance, alpha: float) -> float | None:
     """The least effect of that design, by the formula of `reps_versus_tasks`. Without an estimate of the ICC tasks
     are taken as alike, which asks for more, not fewer, reps."""
-    if found.sigma_int is None or found.repositories.refused:
+    if found.sigma_int is None or found.repositories.explain_refusal(tasks):
         return None
     mean = min(max(found.mean, 0.01), 0.99)
     within = within_variance(mean, mean, found.icc.estimate or 0.0) / (tasks * reps)
@@ -368,6 +368,8 @@ def _on_these(
 def _on_others(
     declared: Primary, effect: float, scheme: Scheme, found: Nuisance, simulations: int
 ) -> DeclaredPower:
+    if (refused := found.repositories.refused) is not None:
+        return DeclaredPower(LIKE, effect, None, None, 0, refused)
     if found.sigma_int is None or found.icc.estimate is None:
         return DeclaredPower(LIKE, effect, None, None, 0, UNKNOWN_SPREAD)
     low, high = found.mean - effect / 2, found.mean + effect / 2

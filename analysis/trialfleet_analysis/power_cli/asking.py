@@ -182,6 +182,8 @@ def _campaign(asked: PowerOptions) -> Answered:
         plan = replace(plan, limits=subject.limits)
     if subject is not None and tasks == subject.tasks:
         plan = replace(plan, repositories=plan_repositories(subject.repositories))
+    elif subject is not None:
+        plan = replace(plan, guesses_repositories=subject.claim_of(None).bear)
     if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:
         drawn = _draw(plan.assumptions, tasks, min(effort.simulations, LOOKS_SIMULATIONS), effort)
         plan = replace(plan, **_stops(subject, drawn, shown, effort, price))
@@ -277,7 +279,7 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     known = seen(earlier, rates, max(reps))
     plan = KnownTasksPlan(subject.declared if subject else None, known, effort, effect, designs, price)
     plan = replace(plan, halvings=_halvings(subject, rates.rates.size, reps, price))
-    plan = with_frontier(plan, earlier.sigma_int)
+    plan = with_frontier(plan, earlier.sigma_int, subject.claim_of(len(known.tasks)) if subject else UNKNOWN)
     shown = effect or designs[0].detects.effect
     if not shown or subject is None or not find_design(subject.primary).allows_for_looks:
         return plan

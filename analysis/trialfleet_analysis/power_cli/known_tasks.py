@@ -14,6 +14,7 @@ from trialfleet_analysis.power_cli.sources import EarlierCampaign
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan
 from trialfleet_designs.power.stops import BetsPlan, LooksPlan
+from trialfleet_statistics.comparisons.repositories import TaskRepositories
 from trialfleet_statistics.difficulty import TaskDifficulty, task_difficulty
 from trialfleet_statistics.estimates import Floats
 from trialfleet_statistics.power import CampaignEffect, SimulatedPower, shifted, stratified_power
@@ -117,8 +118,9 @@ def seen(earlier: EarlierCampaign, rates: KnownRates, reps: int) -> TasksSeen:
     return TasksSeen(*of, found.mean, found.icc, reps, tuple(tasks))
 
 
-def with_frontier(plan: KnownTasksPlan, sigma_int: float | None) -> KnownTasksPlan:
-    """The plan with what as many trials detect as more or fewer tasks; of several designs, with R* alone."""
+def with_frontier(plan: KnownTasksPlan, sigma_int: float | None, repositories: TaskRepositories) -> KnownTasksPlan:
+    """The plan with what as many trials detect as more or fewer tasks, by the `repositories` of these; of several
+    designs, with R* alone."""
     found = replace(plan, sigma_int=sigma_int)
     seen, effort = plan.seen, plan.effort
     if not sigma_int:
@@ -127,7 +129,8 @@ def with_frontier(plan: KnownTasksPlan, sigma_int: float | None) -> KnownTasksPl
     designs: tuple[Allocation, ...] = ()
     if len(plan.designs) == 1:
         reps = plan.designs[0].reps
-        designs = frontier(len(seen.tasks), reps, **drawn, alpha=effort.alpha, power=effort.power)
+        known, wanted = len(seen.tasks), {"alpha": effort.alpha, "power": effort.power}
+        designs = frontier(known, reps, **drawn, **wanted, repositories=repositories)
     return replace(found, frontier=designs, balance_reps=balance_reps(**drawn))
 
 

@@ -34,6 +34,7 @@ from trialfleet_statistics.power import (
     reps_versus_tasks,
     required_reps,
 )
+from trialfleet_statistics.power.campaigns import explain_no_test
 
 GOALS = (0.8, 0.9)
 CONTROLS = (None, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)  # None: symmetric about 50 %
@@ -197,7 +198,8 @@ class CampaignPlan:
     fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks. `repositories`: of the
     campaign's own tasks, None where they come from one. `limits`: the
     campaign's; None without a campaign. `claim`: by what the figures on other tasks are judged; None: by tasks
-    alone."""
+    alone. `refused`: why there are none, whatever the results. `guesses_repositories`: other tasks than the
+    campaign's are taken to be of one repository each."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -214,6 +216,8 @@ class CampaignPlan:
     repositories: RepositoriesPlan | None = None
     limits: CostLimits | None = None
     claim: Claim | None = None
+    refused: str | None = None
+    guesses_repositories: bool = False
 
 
 @dataclass(frozen=True)
@@ -274,6 +278,7 @@ def campaign_plan(
         frontier=designs,
         balance_reps=balance,
         claim=repositories.claim if repositories.bear else None,
+        refused=explain_no_test(tasks, repositories),
     )
 
 

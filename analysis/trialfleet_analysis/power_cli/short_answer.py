@@ -19,6 +19,7 @@ from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand
 
 MORE = "--details shows tables: the figures, other designs of the same cost, how it was simulated"
+ALIKE = "in each campaign all tasks have the same difference"
 NAMES: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
 
 
@@ -49,6 +50,7 @@ def _of_campaign(found: CampaignPlan, row: CampaignRow, pilot: Pilot | None) -> 
     yield from name_contrast(found)
     yield from show_assumptions(found.assumptions)
     yield from warn_of_undetected(found)
+    yield from warn_of_repositories(found)
     yield from warn_of_spread(found.at_declared or found)
     if pilot is not None:
         yield from (*warn_of_left_out(pilot), *warn_of_look(pilot))
@@ -99,9 +101,12 @@ def summarise_design(found: CampaignPlan, row: CampaignRow) -> str:
     """What one design notices, in a sentence."""
     wanted, trials = percent(found.effort.power), plural(row.trials, "trial")
     if row.power:
-        here, like = (percent(row.power[name].power) for name in ESTIMANDS)
+        here, like = (row.power[name] for name in ESTIMANDS)
         effect = f"a difference of {points((found.treatment or 0.0) - found.assumptions.control.value)}"
-        return f"{trials} notice {effect} in {here} of campaigns on these tasks, in {like} on tasks like these."
+        noticed = f"{trials} notice {effect} in {percent(here.power)} of campaigns on these tasks"
+        if like.undefined == like.simulations:
+            return f"{noticed}, and none on tasks like these: {found.refused or ALIKE}."
+        return f"{noticed}, in {percent(like.power)} on tasks like these."
     these, others = (row.effect[name].effect for name in ESTIMANDS)
     if these is None:
         return f"{trials} notice no gain on these tasks in {wanted} of campaigns, however large it is."
@@ -129,6 +134,12 @@ def warn_of_spread(found: CampaignPlan) -> Iterator[RenderableType]:
     if found.sd_effect is not None and found.sd_effect > found.assumptions.sigma_int.value + 0.0005:
         said = "an effect this large moves tasks near 0% and 100% less: true effects differ by an SD of"
         yield Text(f"! {said} {points(found.sd_effect)}", style="yellow")
+
+
+def warn_of_repositories(found: CampaignPlan) -> Iterator[RenderableType]:
+    if found.guesses_repositories:
+        said = "the repositories of other tasks are not known: planned as if each came from its own"
+        yield Text(f"! {said}", style="yellow")
 
 
 def warn_of_undetected(found: CampaignPlan) -> Iterator[RenderableType]:

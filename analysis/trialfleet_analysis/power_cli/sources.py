@@ -52,11 +52,12 @@ class Subject:
         return len(self.names)
 
     def claim_of(self, tasks: int | None) -> TaskRepositories:
-        """What a plan of so many tasks (None: its own) is judged by: not known of others than its own."""
-        if tasks not in (None, self.tasks):
-            return UNKNOWN
+        """What a plan of so many tasks (None: its own) is judged by: others than its own are taken to be of one
+        repository each."""
         others = self.primary is not None and self.primary.estimand == "other_repositories"
-        return TaskRepositories(self.repositories, "other_repositories" if others else "these_repositories")
+        if tasks is None or tasks == self.tasks:
+            return TaskRepositories(self.repositories, "other_repositories" if others else "these_repositories")
+        return TaskRepositories(tuple(range(tasks)), "other_repositories") if others else UNKNOWN
 
     def take_alpha(self, alpha: float | None) -> Subject:
         """With another alpha of what is declared, so that every figure of an answer is at the same one; None: as

@@ -28,6 +28,7 @@ from trialfleet_analysis.power_cli.short_answer import (
     summarise_design,
     warn_of_left_out,
     warn_of_look,
+    warn_of_repositories,
     warn_of_spread,
     warn_of_undetected,
 )
@@ -73,6 +74,7 @@ def show(answer: Answer, pilot: Pilot | None, console: Console, *, details: bool
         case KnownTasksPlan():
             _print(known(answer), console)
             _print(_frontier(answer), console)
+            _print(_warn_of_no_test(answer), console)
         case OwnPlan():
             _print(describe_own(answer), console)
 
@@ -160,6 +162,7 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     yield from _frontier(found)
     yield Text("")
     yield from show_assumptions(found.assumptions)
+    yield from warn_of_repositories(found)
     yield from warn_of_spread(found.at_declared or found)
     yield Text(_simulated(found))
     if found.repositories is not None:
@@ -177,6 +180,14 @@ def _frontier(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:
         yield table
     if found.balance_reps is not None:
         yield Text(describe_balance(found.balance_reps))
+
+
+def _warn_of_no_test(found: KnownTasksPlan) -> Iterator[RenderableType]:
+    """On tasks like these, of the plan itself."""
+    for one in found.frontier:
+        if one.mde is None and one.reps == found.designs[0].reps:
+            said = f"! {NAMES['tasks_like_these']}, {one.tasks} × {one.reps}: nothing is detected, {one.reason}"
+            yield Text(said, style="yellow")
 
 
 def _designs(found: CampaignPlan) -> Iterator[RenderableType]:

@@ -70,7 +70,7 @@ def _say_dearer(found: JointFinding) -> Iterator[str]:
     if found.dearer:
         other = p_value(one_sided_p(metric.p_value, lower=True), found.alpha)
         more = f"{found.within.treatment} {WORDS[metric.metric].more} than {found.within.control}"
-        yield f"The test of the other side says that {more}, {other}."
+        yield f"The test of the other side says that {more}, {other}{_unplanned(found)}."
 
 
 def one_sided_p(p: float | None, *, lower: bool) -> float | None:
@@ -110,7 +110,8 @@ def _beside(found: JointFinding) -> str:
     left_out = f" {name_thin_tasks(thin)}." if thin else ""
     if found.within.robust and found.metric.robust:
         return left_out
-    return f"{left_out} {warn_of_lost_runs(max(found.within.lost, found.metric.lost))}"
+    lost = max(found.within.lost, found.metric.lost)
+    return f"{left_out} {warn_of_lost_runs(lost, forged=found.within.forged > 0)}"
 
 
 def _saved(found: JointFinding) -> str:

@@ -14,6 +14,8 @@ from trialfleet_statistics.estimates import Floats, Integers, Interval, Test, fl
 
 Claim: TypeAlias = Literal["these_repositories", "other_repositories"]
 LEAST_DF = 4.0  # below it a claim about other repositories is not made
+ONE_REPOSITORY = "one repository says nothing about others"
+NO_TWO_TASKS = "no repository has two tasks: the variance within repositories is not known"
 LEAST = 5e-324
 SAME = 1e-12
 
@@ -38,18 +40,23 @@ class TaskRepositories:
         return floats([self.names.count(one) for one in dict.fromkeys(self.names)])
 
     def count_freedom(self, tasks: int) -> float:
-        """Degrees of freedom of the test on so many tasks of these repositories, each with its share of them."""
+        """Degrees of freedom of the test on so many tasks of these repositories, each with its share of them; at
+        most those of as many repositories as tasks."""
         if self.bear and self.claim == "other_repositories":
-            return satterthwaite_df(self.sizes) if self.sizes.size > 1 else 0
+            return min(satterthwaite_df(self.sizes), tasks - 1) if self.sizes.size > 1 else 0
         return tasks - (self.sizes.size if self.bear else 1)
+
+    def explain_refusal(self, tasks: int) -> str | None:
+        """Why so many tasks of these repositories have no test of the claim, whatever the results."""
+        free = self.count_freedom(tasks)
+        if self.bear and self.claim == "other_repositories" and free < LEAST_DF:
+            return name_few(min(self.sizes.size, tasks), free)
+        return NO_TWO_TASKS if self.bear and free < 1 else None
 
     @property
     def refused(self) -> str | None:
         """Why the claim is not made of them, whatever the results."""
-        if not self.bear or self.claim != "other_repositories":
-            return None
-        free = self.count_freedom(len(self.names))
-        return name_few(self.sizes.size, free) if free < LEAST_DF else None
+        return self.explain_refusal(len(self.names))
 
 
 UNKNOWN = TaskRepositories()
@@ -57,6 +64,8 @@ UNKNOWN = TaskRepositories()
 
 def name_few(repositories: int, free: float) -> str:
     """Why so few carry no claim about others."""
+    if repositories == 1:
+        return ONE_REPOSITORY
     return (
         f"{repositories} repositories cannot carry a claim about others ({free:.1f} degrees of freedom, at least "
         f"{LEAST_DF:g} are needed)"
@@ -158,7 +167,7 @@ def _within(values: Floats, place: Integers, sizes: Floats) -> tuple[Floats, flo
     if not tasks:
         return "no tasks"
     if free < 1:
-        return "no repository has two tasks: the variance within repositories is not known"
+        return NO_TWO_TASKS
     means = _total(values, place, sizes) / sizes
     squares = np.sum((values - means[..., place]) ** 2, axis=-1)
     known = squares > SAME * np.maximum(1.0, np.sum(values**2, axis=-1))
@@ -169,7 +178,7 @@ def _cr2(values: Floats, place: Integers, sizes: Floats) -> tuple[Floats, float]
     """As `_within`; the closed form of an intercept alone: cluster totals of residuals, each over 1 − n_g / n."""
     tasks = float(place.size)
     if sizes.size < 2:
-        return "one repository says nothing about others" if tasks else "no tasks"
+        return ONE_REPOSITORY if tasks else "no tasks"
     totals = _total(values - values.mean(axis=-1, keepdims=True), place, sizes)
     variance = np.sum(totals**2 / (1 - sizes / tasks), axis=-1) / tasks**2
     return floats(np.where(variance > SAME, np.sqrt(variance), np.nan)), satterthwaite_df(sizes)

@@ -163,7 +163,8 @@ def _design(
     of: TaskRepositories = UNKNOWN,
 ) -> Allocation:
     se, fixed = math.sqrt((sigma**2 + v / reps) / tasks), math.sqrt(v / reps / tasks)
-    mde = None if of.refused else least_effect(se, df=of.count_freedom(tasks), alpha=alpha, power=power)
+    refused = of.explain_refusal(tasks)
+    mde = None if refused else least_effect(se, df=of.count_freedom(tasks), alpha=alpha, power=power)
     return Allocation(
         tasks=tasks,
         reps=reps,
@@ -172,7 +173,7 @@ def _design(
         mde=mde,
         se_these_tasks=fixed,
         mde_these_tasks=least_effect(fixed, df=None, alpha=alpha, power=power),
-        reason=None if mde is not None else of.refused or (ONE_TASK if tasks == 1 else TOO_LARGE),
+        reason=None if mde is not None else refused or (ONE_TASK if tasks == 1 else TOO_LARGE),
     )
 
 

@@ -206,10 +206,9 @@ def campaign_effect(
     through them is solved; when the answer lies outside of them, again about that answer. The standard error is
     that of the line.
     """
-    if tasks < 2 and estimand == "tasks_like_these":
-        return CampaignEffect(None, None, estimand, "one task says nothing of other tasks")
-    if estimand == "tasks_like_these" and repositories.refused is not None:
-        return CampaignEffect(None, None, estimand, repositories.refused)
+    refused = explain_no_test(tasks, repositories)
+    if estimand == "tasks_like_these" and refused is not None:
+        return CampaignEffect(None, None, estimand, refused)
     each = math.ceil(simulations / len(FACTORS))
 
     def reached(effect: float, own_seed: int) -> float:
@@ -228,6 +227,11 @@ def campaign_effect(
     guess = _guess(population, tasks, reps, None if estimand == "these_tasks" else repositories, power, alpha)
     largest = 1 - EDGE - population.control
     return settled(reached, estimand, guess=guess, largest=largest, each=each, power=power, seed=seed)
+
+
+def explain_no_test(tasks: int, repositories: TaskRepositories) -> str | None:
+    """Why a campaign has no test on tasks like these, whatever its results; None where it has one."""
+    return "one task says nothing of other tasks" if tasks < 2 else repositories.refused
 
 
 def settled(

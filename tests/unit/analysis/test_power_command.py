@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_statistics.comparisons.repositories import Claim, TaskRepositories
 from trialfleet_statistics.difficulty import task_difficulty
 from trialfleet_statistics.power import fisher_power, minimum_detectable_effect, shifted, stratified_power
+from trialfleet_statistics.power.allocation import frontier
 
 DEMO = Path(__file__).parents[3] / "tasks" / "quickstart" / "demo.yaml"
 PRIMARY = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these", alpha=0.1)
@@ -307,6 +310,48 @@ def test_a_campaign_of_one_condition_compares_nothing(tmp_path: Path) -> None:
     assert refused(str(tmp_path / "demo")).hint == "add a control, such as none"
 
 
+# --- tasks of several repositories ------------------------------------------------------------------
+
+
+def of_repositories(root: Path, names: str, estimand: str, tasks: Iterable[str] = ()) -> str:
+    """A campaign without results: one letter of `names` is a task's repository."""
+    primary = Primary.model_validate({"treatment": "intent_layer", "control": "none", "estimand": estimand})
+    frozen = plan(
+        tuple(tasks) or tuple(f"task-{n}" for n in range(len(names))), reps=8, primary=primary, name="planned"
+    )
+    placed = [task.model_copy(update={"repository": name}) for task, name in zip(frozen.tasks, names, strict=True)]
+    write(root, frozen.model_copy(update={"tasks": tuple(placed)}), lambda trial: None)
+    return str(root / "planned")
+
+
+def test_a_claim_that_is_refused_is_no_power_of_0(tmp_path: Path) -> None:
+    folder = of_repositories(tmp_path, "aaaabbbbcccc", "other_repositories")
+    few = "3 repositories cannot carry a claim about others (2.0 degrees of freedom, at least 4 are needed)"
+    [row] = told(folder, "--to", "0.7", *QUICK)["rows"]
+    here = f"{100 * row['power']['these_tasks']['power']:.1f}%"
+    assert first_sentence(folder, "--to", "0.7", *QUICK).endswith(
+        f"192 trials notice a difference of 20.0 points in {here} of campaigns on these tasks, and none on tasks "
+        f"like these: {few}."
+    )
+    alone = first_sentence("--tasks", "1", "--reps", "40", "--to", "0.7", *QUICK)
+    assert "and none on tasks like these: one task says nothing of other tasks." in alone
+
+
+GUESSED = "the repositories of other tasks are not known: planned as if each came from its own"
+
+
+def test_other_tasks_than_the_campaign_s_are_taken_to_be_of_one_repository_each(tmp_path: Path) -> None:
+    folder = of_repositories(tmp_path, "aabbccddee", "other_repositories")
+    assert told(folder, "--tasks", "12", *QUICK)["claim"] == "other_repositories"
+    for details in ((), ("--details",)):
+        assert GUESSED in said(folder, "--tasks", "12", *QUICK, *details)
+        assert GUESSED not in said(folder, *QUICK, *details)
+    few = "tasks like these, 4 × 8: nothing is detected, 4 repositories cannot carry a claim about others"
+    assert few in said(folder, "--tasks", "4", *QUICK)
+    single = of_repositories(tmp_path / "single", "aaaa", "tasks_like_these")
+    assert GUESSED not in said(single, "--tasks", "8", *QUICK)
+
+
 # --- an earlier campaign's tasks --------------------------------------------------------------------
 
 
@@ -348,7 +393,8 @@ def test_the_power_at_an_effect_of_these_tasks(finished: Path) -> None:
     assert lines[2] == "They cost about $50.00, without attempts that are lost and tried again."
 
 
-def test_an_earlier_campaign_says_where_reps_add_little(tmp_path: Path, finished: Path) -> None:
+@pytest.fixture(scope="module")
+def opposed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Context adds six passes in 24 to half of its tasks, and takes six from the others."""
 
     def fate(trial: Trial) -> Fate:
@@ -356,8 +402,13 @@ def test_an_earlier_campaign_says_where_reps_add_little(tmp_path: Path, finished
         good = helped == (trial.condition == "intent_layer")
         return Fate(Verdict.PASSED if trial.rep < (15 if good else 9) else Verdict.FAILED)
 
-    write(tmp_path, plan(tuple(HARD), reps=24, primary=PRIMARY), fate)
-    earlier = str(tmp_path / "demo")
+    root = tmp_path_factory.mktemp("opposed")
+    write(root, plan(tuple(HARD), reps=24, primary=PRIMARY), fate)
+    return str(root / "demo")
+
+
+def test_an_earlier_campaign_says_where_reps_add_little(finished: Path, opposed: str) -> None:
+    earlier = opposed
     found = told("--from-campaign", earlier, "--reps", "8", *QUICK)
     pilot = told("--pilot", earlier, "--reps", "8", *QUICK)["pilot"]
     assert found["sigma_int"] == pilot["sigma_int"] > 0.15
@@ -381,6 +432,21 @@ def test_an_earlier_campaign_says_where_reps_add_little(tmp_path: Path, finished
     assert "its results show no effects that differ between tasks, so R*" in text
     other = told("--from-campaign", str(finished), "--control", "intent_layer", "--reps", "8", *QUICK)
     assert (other["sigma_int"], other["balance_reps"]) == (None, None)
+
+
+def test_designs_of_known_tasks_are_by_their_repositories(tmp_path: Path, opposed: str) -> None:
+    for claim in get_args(Claim):
+        estimand = "other_repositories" if claim == "other_repositories" else "tasks_like_these"
+        planned, of = (
+            of_repositories(tmp_path / claim, "aabb", estimand, HARD),
+            TaskRepositories((*"aabb",), claim),
+        )
+        found = told(planned, "--from-campaign", opposed, *QUICK)
+        drawn = {"icc": found["seen"]["icc"], "sigma_int": found["sigma_int"], "alpha": found["effort"]["alpha"]}
+        again = frontier(4, 8, mean=found["seen"]["mean"], **drawn, repositories=of)
+        assert [one["mde"] for one in found["frontier"]] == [one.mde for one in again]
+    text = said(planned, "--from-campaign", opposed, "--details", *QUICK)
+    assert "tasks like these, 4 × 8: nothing is detected, 2 repositories cannot carry a claim" in text
 
 
 def test_what_has_no_part_in_a_plan_with_known_rates_is_refused(finished: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support import ledgers
 from tests.support.ledgers import Fate
+from tests.support.random_campaigns import report_of
+from tests.unit.analysis.columns_fixture import laid_out, scheme
 from tests.unit.analysis.report_fixture import on_terminal
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.github import to_github
@@ -165,6 +168,26 @@ def test_either_part_of_cheaper_and_not_worse_may_be_a_no(
     assert answered == (label != "Undecided")
 
 
+def test_every_p_of_a_joint_question_that_still_runs_is_named_as_not_valid(tmp_path: Path) -> None:
+    declared = NOT_WORSE.model_copy(update={"question": "cheaper_and_not_worse"})
+    report = reported(tmp_path, declared, {"none": 0.9, "intent_layer": 0.9}, blocks=REPS - 1, ratio=1.5)
+    said = " ".join(report.answer)
+    assert "The test of the other side says that intent_layer cost more than none, p < 0.0001, not valid" in said
+    assert said.count("p = ") + said.count("p < ") + said.count("p > ") == said.count(
+        ", not valid under monitoring"
+    )
+
+
+def test_a_joint_question_says_that_passes_were_forged() -> None:
+    passed = np.array([[[1] * 17 + [0] * 3, [1] * 18 + [0] * 2]] * 4, dtype=float)
+    forged, cost = np.zeros_like(passed), np.ones_like(passed) * np.array([0.5, 1])[:, None]
+    forged[:3, 0, :1], passed[:3, 0, :1] = 1, 0
+    declared = NOT_WORSE.model_copy(update={"question": "cheaper_and_not_worse", "margin": 0.17})
+    fixed = replace(scheme(4, NAMES[::-1], reps=20, declared=False), in_place=declared)
+    report = report_of(fixed, laid_out(passed, measures={"cost_usd": cost}, forged=forged))
+    assert "Careful: 3 trials lost their first run or were forged. If those had gone" in report.answer[0]
+
+
 def test_a_better_rate_is_no_difference_that_not_worse_excludes(tmp_path: Path) -> None:
     report = reported(tmp_path, NOT_WORSE, {"none": 0.4, "intent_layer": 0.9})
     assert (report.decision, label_verdict(report)) == ("shown", "Shown")
@@ -176,7 +199,7 @@ def test_a_harm_that_lost_runs_could_undo_is_not_robust(tmp_path: Path) -> None:
     report = reported(tmp_path, NOT_WORSE, {"none": 0.8, "intent_layer": 0.5}, lost=6)
     assert label_verdict(report) == "Worse than the margin"
     assert {one.shown for one in report.analysis.found.scenarios} == {False}
-    assert "Not robust to the 24 lost first runs." in report.answer[0]
+    assert "Careful: 24 trials lost their first run. If those had gone the other way" in report.answer[0]
     assert "lost runs could change it" in (report.next_step or "")
 
 

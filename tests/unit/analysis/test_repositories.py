@@ -22,6 +22,7 @@ from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_statistics.comparisons import Claim, mean_over_repositories, paired_t_on_tasks
 from trialfleet_statistics.comparisons.repositories import TaskRepositories, satterthwaite_df
 from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power.allocation import frontier
 from trialfleet_statistics.power.simulated import paired_t_p_values
 from trialfleet_statistics.sequential import paired_margin_power
 
@@ -207,6 +208,49 @@ def test_degrees_of_freedom_of_designs_with_tasks_of_the_same_repositories() -> 
     assert others.count_freedom(6) == others.count_freedom(12) == pytest.approx(2)
     assert others.refused is not None
     assert "3 repositories cannot carry a claim about others" in others.refused
+
+
+@pytest.mark.parametrize(("names", "most"), [(range(6), 5), ([n // 2 for n in range(16)], 7)])
+def test_fewer_tasks_than_repositories_have_the_freedom_of_as_many_repositories(
+    names: Sequence[int], most: int
+) -> None:
+    of = TaskRepositories(tuple(names), "other_repositories")
+    for tasks in range(1, 2 * len(names)):
+        assert of.count_freedom(tasks) == pytest.approx(min(most, tasks - 1))
+        assert (of.explain_refusal(tasks) is None) == (tasks > 4)
+    assert of.explain_refusal(1) == "one repository says nothing about others"
+    assert (of.explain_refusal(4) or "").startswith(
+        "4 repositories cannot carry a claim about others (3.0 degrees"
+    )
+    designs = frontier(len(names), 10, mean=0.5, icc=0.4, sigma_int=0.1, repositories=of)
+    assert [one.mde is None for one in designs] == [one.tasks < 5 for one in designs]
+    assert [one.reason for one in designs] == [of.explain_refusal(one.tasks) for one in designs]
+
+
+def test_one_repository_is_refused_in_the_words_of_its_test() -> None:
+    alone = TaskRepositories(("r",) * 9, "other_repositories")
+    assert alone.refused == mean_over_repositories([0.1, 0.2] * 4, ["r"] * 8, claim="other_repositories").reason
+
+
+def test_designs_without_two_tasks_of_a_repository_say_so() -> None:
+    of = TaskRepositories(tuple("aabbcc"))
+    designs = frontier(6, 10, mean=0.5, icc=0.4, sigma_int=0.1, repositories=of)
+    few = "no repository has two tasks: the variance within repositories is not known"
+    assert {one.tasks: one.reason for one in designs} == {1: few, 3: few, 6: None, 12: None, 24: None}
+
+
+def test_a_claim_that_is_not_made_has_no_power_and_says_why() -> None:
+    found = reported("other_repositories", [f"r{n // 4}" for n in range(12)], effect=0.2).analysis.outlook
+    these, others = found.declared
+    assert these.power is not None
+    assert (others.power, others.simulations) == (None, 0)
+    assert (others.reason or "").startswith("3 repositories cannot carry a claim about others")
+
+
+def test_a_report_s_designs_of_as_many_trials_have_figures_where_they_have_a_test() -> None:
+    found = reported("other_repositories", [f"r{n // 2}" for n in range(16)]).analysis.outlook
+    assert [one.tasks for one in found.equal] == [4, 8, 16, 32, 64]
+    assert [one.mde_tasks_like_these is None for one in found.equal] == [True, False, False, False, False]
 
 
 def test_a_report_s_figures_of_larger_campaigns_are_by_its_repositories() -> None:
