@@ -64,8 +64,8 @@ class RobustnessFinding:
     """The primary contrast as measured, and on first agent-started attempts under four assumptions. `missing`:
     trials whose first such attempt was lost, even if a retry was measured, and `forged` ones. `robust`: all lead
     to the same decision, sign included, and so does every adverse resolution of some of them that was tried.
-    `tipping_point`: the fewest missing trials whose adverse resolution changes the decision; None: no number of
-    them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer might do."""
+    `tipping_point`: the fewest missing trials whose adverse resolution changes the complete case's decision; None:
+    no number of them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer might do."""
 
     treatment: str
     control: str
@@ -77,6 +77,13 @@ class RobustnessFinding:
     robust: bool
     tipping_point: int | None
     tipping_exhaustive: bool
+
+    @property
+    def same_without(self) -> bool:
+        """Whether the complete case decides as the measured trials do: only then is the tipping point the
+        answer's. Else it rests on trials that are missing there: on retries, or on forged ones that failed."""
+        ways = {one.name: (one.goes_on, one.rejects and one.sign) for one in self.scenarios}
+        return ways["as_measured"] == ways["complete_case"]
 
 
 @dataclass(frozen=True)

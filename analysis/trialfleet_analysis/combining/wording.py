@@ -11,6 +11,7 @@ from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, unsigned_points
+from trialfleet_designs.document.saturated_tasks import explain_impossible
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand, Interval, Test, cannot_reject, rejects
 from trialfleet_statistics.pooling import FEW_CAMPAIGNS, RandomEffects, Weighing
@@ -68,9 +69,10 @@ def _decision(found: Combination) -> str:
         return f"On {on}, {a} and {b} differ, but test and mean difference point in opposite directions"
     if found.decision in SHOWN:
         return f"On {on}, {a} passed {found.decision} often than {b}"
+    nothing = f"No difference was shown between {a} and {b} on {on}"
     if found.decision == "not_possible":
-        return f"No answer for {on}: these campaigns could not have found a difference between {a} and {b}"
-    return f"No difference was shown between {a} and {b} on {on}"
+        return f"{nothing} ({explain_impossible(found.pooled.strata, found.pooled.informative, found.alpha)})"
+    return nothing
 
 
 def name_strata(estimand: Estimand, campaigns: int, tasks: int) -> str:

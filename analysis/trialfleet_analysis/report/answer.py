@@ -20,7 +20,6 @@ from trialfleet_analysis.report.declared_result import (
 )
 from trialfleet_analysis.report.equal_requests import warn_of_equal_arms
 from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
-from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.figures import (
@@ -34,6 +33,7 @@ from trialfleet_designs.document.figures import (
     unsigned_points,
 )
 from trialfleet_designs.document.lost_runs import warn_of_lost_runs
+from trialfleet_designs.document.saturated_tasks import explain_impossible
 from trialfleet_designs.document.tables import spaced
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_ledger.plurals import plural
@@ -110,20 +110,11 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
             f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
             f"(two one-sided tests{at}, each at {result.declared.alpha:g})"
         )
+    nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
-        could = "yet: the trials so far cannot show" if going_on else "this campaign could not have found"
-        why = _explain_impossible(contrast, result.declared.alpha)
-        return f"No answer{' ' if going_on else ': '}{could} a difference between {a} and {b} on {on}. {why}"
-    return f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
-
-
-def _explain_impossible(contrast: Contrast, alpha: float) -> str:
-    """Why no outcome could have rejected, as a sentence without its end."""
-    few, informative = could_tell(contrast), contrast.these_tasks.informative
-    if few is None:
-        return f"Given the totals of their passes, no result reaches p ≤ {alpha:g}"
-    rest = f", and the rest cannot reach p ≤ {alpha:g}" if informative else ""
-    return f"{few[0].upper()}{few[1:]}{rest}"
+        these, alpha = contrast.these_tasks, result.declared.alpha
+        return f"{nothing}: {explain_impossible(these.strata, these.informative, alpha, so_far=going_on)}"
+    return nothing
 
 
 def claims_equivalence(result: DeclaredResult, outcome: Outcome) -> bool:
@@ -223,7 +214,7 @@ def _few(result: DeclaredResult) -> str:
 def _needed(result: DeclaredResult, outcome: Outcome) -> str:
     """What the design would have found most of the time, where it found nothing."""
     found, planned = result.detectable, result.planned
-    if outcome not in ("not_shown", "not_possible") or _equivalent(result):
+    if outcome != "not_shown" or _equivalent(result):
         return ""
     if planned is not None:
         return (
@@ -243,7 +234,8 @@ def _fragile(result: DeclaredResult) -> str:
         return ""
     missing, forged = found.missing_treatment + found.missing_control, found.forged > 0
     enough, sure = found.tipping_point, found.tipping_exhaustive or found.tipping_point is None
-    return f" {warn_of_lost_runs(missing, forged=forged, enough=enough, sure=sure)}"
+    said = warn_of_lost_runs(missing, forged=forged, enough=enough, sure=sure, same_without=found.same_without)
+    return f" {said}"
 
 
 def _conditions(report: Report) -> Iterator[str]:

@@ -15,6 +15,7 @@ from trialfleet_designs.anytime.finding import AnytimeCompanion
 from trialfleet_designs.comparison.contrast import Contrast, OnTheseTasks
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.comparison.tasks_like_these import OnTasksLikeThese
+from trialfleet_designs.document.saturated_tasks import name_saturated
 from trialfleet_designs.protocol import Reported
 from trialfleet_designs.registry import DESIGNS, FIXED, AnyDesign
 from trialfleet_ledger.designs.contrast import Primary
@@ -138,11 +139,7 @@ def outcome_of(result: DeclaredResult) -> Outcome:
 
 def could_tell(contrast: Contrast) -> str | None:
     """How many tasks do not bear on the contrast, as a clause; None where all of them do."""
-    informative, tasks = contrast.these_tasks.informative, contrast.these_tasks.strata
-    if informative == tasks:
-        return None
-    whose = f"{f'{tasks - informative:,}' if informative else 'each'} of the {plural(tasks, 'task')}"
-    return f"{whose if tasks > 1 else 'the one task'} always passed or always failed"
+    return name_saturated(contrast.these_tasks.strata, contrast.these_tasks.informative)
 
 
 def missing_runs(found: RobustnessFinding) -> str:

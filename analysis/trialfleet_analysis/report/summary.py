@@ -199,6 +199,8 @@ def _lost(result: DeclaredResult) -> SummaryEntry:
         if found.tipping_exhaustive:
             return SummaryEntry("robust", f"{runs} cannot change the decision")
         return SummaryEntry("no change found", f"of {runs}, no choice that was tried changes the decision")
+    if not found.same_without:
+        return SummaryEntry("not robust", f"without the trials of {runs} the decision is another one")
     point = "some" if found.tipping_point is None else f"{found.tipping_point:,}"
     few = "" if found.tipping_exhaustive or found.tipping_point is None else "at most "
     return SummaryEntry("not robust", f"{few}{point} of {runs} could change the decision")

@@ -12,7 +12,7 @@ LABELS: dict[Outcome, str] = {
     "less": "Worse",
     "conflict": "Contradictory",
     "not_shown": "Undecided",
-    "not_possible": "No answer",
+    "not_possible": "Undecided",
     "undefined": "No answer",
     "shown": "Shown",
 }
@@ -41,4 +41,6 @@ def may_still_change(report: Report, outcome: Outcome) -> bool:
         return False
     if outcome in ("not_shown", "not_possible") and design.goes_on(found):
         return True
+    if outcome == "undefined" and report.progress.interim and design.goes_on(found):
+        return True  # before its first look; what has all its trials and is undefined stays so
     return report.analysis.monitored and not design.allows_for_looks

@@ -250,8 +250,7 @@ def _reach(result: DeclaredResult) -> Iterator[str]:
     if least:
         yield (
             f"No result on {' or '.join(least)} could have reached p ≤ {declared.alpha:g}: given the tasks’ "
-            f"totals the least possible p is {_each(least)}, and the power is 0 for every effect."
-            f"{_saturated(headline)}"
+            f"totals the least possible p is {_each(least)}.{_saturated(headline)}"
         )
     paired = like.test.p_value is not None and not like.repositories
     if paired and like.moved == 1 and headline.tasks > 1 and not cannot_reject(like.test, declared.alpha):

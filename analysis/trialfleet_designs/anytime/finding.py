@@ -16,6 +16,7 @@ from trialfleet_designs.looks.finding import decided_counts
 from trialfleet_designs.monitoring import bets_of, settle_blocks
 from trialfleet_ledger.designs.looks import AnytimeResult, Decision, Verdict, stopped
 from trialfleet_statistics.comparisons import StratifiedTest
+from trialfleet_statistics.comparisons.convolution import informative
 from trialfleet_statistics.estimates import Interval, rejects
 from trialfleet_statistics.sequential import (
     Bets,
@@ -177,9 +178,12 @@ def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, column
     if found.role != "primary":
         estimate, trials = on_these.difference.estimate, on_these.difference.n
         return _with(found, test, won.difference(estimate, trials, 1 - scheme.alpha), scheme.alpha)
-    test = _declared_bets(scheme).test(on_these.test.n_informative, NOT_SETTLED if anytime.taken else NO_LOOK)
+    seen = decided_counts([one.stage for one in scheme.decisions], anytime.tasks)[1]
+    told = int(np.sum(informative(*seen)))
+    test = _declared_bets(scheme).test(told, NOT_SETTLED if anytime.taken else NO_LOOK)
     found = replace(
         found,
+        these_tasks=replace(found.these_tasks, strata=len(anytime.tasks), informative=told),
         compared=replace(found.compared, tasks=anytime.tasks, thin=anytime.left),
         treatment_rate=anytime.treatment_rate,
         control_rate=anytime.control_rate,

@@ -17,6 +17,7 @@ from trialfleet_designs.looks.finding import LooksFinding, decided_counts
 from trialfleet_designs.monitoring import design_of
 from trialfleet_ledger.designs.looks import revised_reps
 from trialfleet_statistics.comparisons import StratifiedTest, conditional_odds_ratio
+from trialfleet_statistics.comparisons.convolution import informative
 from trialfleet_statistics.estimates import Integers, Interval, floats, rejects
 from trialfleet_statistics.intervals import stratified_miettinen_nurminen
 from trialfleet_statistics.sequential import (
@@ -56,9 +57,10 @@ def _companion(companion: BlockCompanion, p_value: float) -> BlockCompanion:
 
 @dataclass(frozen=True)
 class _AtTheLook:
-    """The declared contrast's numbers as of the last look, over `tasks`."""
+    """The declared contrast's numbers as of the last look, over `tasks`, of which some are `informative`."""
 
     tasks: tuple[str, ...]
+    informative: int
     treatment_rate: float | None
     control_rate: float | None
     difference: Interval
@@ -73,6 +75,7 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
     if not tasks:
         return _AtTheLook(
             found.compared.tasks,
+            on_these.informative,
             found.treatment_rate,
             found.control_rate,
             on_these.difference,
@@ -89,6 +92,7 @@ def _declared(found: Contrast, looks: LooksFinding, design: SequentialDesign, sc
         difference = over if difference.estimate is None else _including(over, difference.estimate)
     return _AtTheLook(
         tasks,
+        int(np.sum(informative(*four))),
         float(rates(four[0], four[1]).mean()),
         float(rates(four[2], four[3]).mean()),
         difference,
@@ -132,7 +136,7 @@ def _primary(found: Contrast, looks: LooksFinding, at: _AtTheLook) -> Contrast:
         looks.p_value,
         None if last is None else last.total,
         "exact group-sequential, mid-p, stage-wise" if looks.stagewise else SEQUENTIAL_P,
-        n_informative=on_these.test.n_informative,
+        n_informative=at.informative,
         attainable_p=looks.least_p,
         reason=reason,
         direction=direction,
@@ -147,6 +151,8 @@ def _primary(found: Contrast, looks: LooksFinding, at: _AtTheLook) -> Contrast:
             test=test,
             difference=at.difference,
             odds_ratio=at.odds_ratio,
+            strata=len(at.tasks),
+            informative=at.informative,
             conflict=direction * side(at.difference.estimate) < 0,
             agrees=agree(test, at.difference, 1 - at.difference.level),
         ),

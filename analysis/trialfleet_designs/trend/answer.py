@@ -12,6 +12,7 @@ from trialfleet_designs.document.figures import (
     percent,
 )
 from trialfleet_designs.document.lost_runs import warn_of_lost_runs
+from trialfleet_designs.document.saturated_tasks import explain_impossible
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.trend.finding import TrendFinding
 from trialfleet_statistics.estimates import Interval, cannot_reject, rejects
@@ -75,13 +76,15 @@ def _decision(found: TrendFinding, outcome: Outcome) -> str:
     if outcome in MOVED:
         steadily = "" if found.steady else ", not steadily"
         return f"On {on}, the pass rate {MOVED[outcome]} with the dose ({doses}){steadily}"
-    if outcome == "not_possible":
-        could = "yet: the trials so far cannot show" if found.monitored else "this campaign could not have found"
-        return (
-            f"No answer{' ' if found.monitored else ': '}{could} a trend with the dose ({doses}) on {on}. Given "
-            f"the totals of their passes, no result reaches p ≤ {found.alpha:g}"
-        )
-    return f"No trend with the dose ({doses}) was shown{' so far' if found.monitored else ''} on {on}"
+    nothing = f"No trend with the dose ({doses}) was shown{' so far' if found.monitored else ''} on {on}"
+    return f"{nothing}: {_explain_impossible(found)}" if outcome == "not_possible" else nothing
+
+
+def _explain_impossible(found: TrendFinding) -> str:
+    informative, so_far = found.test.n_informative or 0, found.monitored
+    return explain_impossible(
+        found.tasks, informative, found.alpha, under="at every dose", between="the doses", so_far=so_far
+    )
 
 
 def _steepness(found: TrendFinding) -> tuple[str, ...]:

@@ -262,3 +262,4 @@ def test_an_undefined_number_is_null_with_its_reason(tmp_path: Path) -> None:
         "0 of 2 campaigns have an informative task",
     )
     assert told["decision"] == "not_possible"
+    assert " (each of the 2 tasks always passed or always failed under both conditions): " in told["answer"][0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
+from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
@@ -123,6 +125,24 @@ def test_before_the_first_block_there_is_no_p(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, CLEAR, blocks=1, looks=0))
     assert report.decision == "undefined"
     assert report.answer[0].endswith("has no answer yet: no complete block has been looked at yet.")
+    assert (report.next_step or "").startswith("Wait until its blocks are complete.")
+    finished = worded(replace(report, progress=replace(report.progress, interim=False)))
+    assert finished.next_step is None, "all its trials are over, and no bet was settled"
+
+
+def test_tasks_that_always_passed_or_failed_did_so_in_what_was_looked_at(tmp_path: Path) -> None:
+    rare = {"none": 0.05, "intent_layer": 0.2}
+    looked, later = (
+        ledgers.read(campaign(tmp_path / str(blocks), rare, blocks=blocks, looks=2)) for blocks in (2, 5)
+    )
+    assert looked.headline is not None
+    assert later.headline is not None
+    then, now = looked.headline.these_tasks, later.headline.these_tasks
+    assert (now.strata, now.informative, now.test.n_informative) == (
+        then.strata,
+        then.informative,
+        then.informative,
+    )
 
 
 def test_while_nothing_is_decided_p_and_limits_hold_as_they_stand(tmp_path: Path) -> None:

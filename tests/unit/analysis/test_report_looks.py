@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
+from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
@@ -156,6 +158,11 @@ def test_before_the_first_look_there_is_no_p(tmp_path: Path) -> None:
     assert report.answer[0] == (
         "The declared contrast intent_layer − none has no answer yet: no declared look has been taken yet: the "
         "first is after block 2 of 6."
+    )
+    assert (report.next_step or "").startswith("Wait until its blocks are complete.")
+    halted = worded(replace(report, progress=replace(report.progress, halted=True)))
+    assert (
+        halted.next_step == "Fix what halted the campaign; `trialfleet resume --lift` then continues the campaign."
     )
 
 
@@ -408,6 +415,21 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
     assert later.analysis.found is not None
     assert (later.analysis.found.difference, later.analysis.found.odds_ratio) == (None, None)
+
+
+def test_tasks_that_always_passed_or_failed_did_so_in_what_the_last_look_counted(tmp_path: Path) -> None:
+    rare = {"none": 0.05, "intent_layer": 0.2}
+    at_the_look = ledgers.read(campaign(tmp_path / "a", rare, blocks=2, looks=1))
+    later = ledgers.read(campaign(tmp_path / "b", rare, blocks=5, looks=1))
+    over = ledgers.read(campaign(tmp_path / "c", rare, blocks=4, looks=2))
+    told = []
+    for report in (at_the_look, later, over):
+        assert report.headline is not None
+        found = report.headline.these_tasks
+        assert found.test.n_informative == found.informative
+        told.append((found.strata, found.informative))
+    assert told[0] == told[1]
+    assert told[1][1] < told[2][1], "later blocks hold passes of tasks that had none"
 
 
 # --- power ------------------------------------------------------------------------------------------

@@ -100,8 +100,8 @@ def test_without_a_spread_between_tasks_reps_are_not_called_useless(tmp_path: Pa
 def test_tasks_that_tell_nothing_are_replaced_before_reps_are_added(tmp_path: Path) -> None:
     step = weak(tmp_path, DEMO_LIKE).next_step or ""
     assert step.startswith(
-        "More reps of the same tasks may change nothing: 3 of the 4 tasks always passed or always failed. Plan a "
-        "new campaign with tasks that pass sometimes: `trialfleet power`"
+        "More reps of the same tasks may change nothing: 3 of the 4 tasks always passed or always failed "
+        "under both conditions. Plan a new campaign with tasks that pass sometimes: `trialfleet power`"
     )
 
 

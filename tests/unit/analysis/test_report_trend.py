@@ -122,7 +122,11 @@ def test_no_trend_has_no_direction(tmp_path: Path) -> None:
 def test_what_no_outcome_could_show_is_said(tmp_path: Path) -> None:
     report = reported(tmp_path, [[0, 0, 1], [5, 5, 5]])
     assert report.decision == "not_possible"
-    assert report.answer[0].endswith("tasks. Given the totals of their passes, no result reaches p ≤ 0.05.")
+    assert report.answer[0] == (
+        "No trend with the dose (0, 1, 2) was shown on these 2 tasks: 1 of the 2 tasks always passed or always "
+        "failed at every dose, and given how often the rest passed in all, no split of their passes between the "
+        "doses reaches p ≤ 0.05."
+    )
 
 
 def test_passes_at_the_end_of_what_is_possible_have_no_slope(tmp_path: Path) -> None:

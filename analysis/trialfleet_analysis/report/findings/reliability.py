@@ -123,7 +123,8 @@ def _tipping(found: Sequence[RobustnessFinding]) -> ReportTable:
         number("First runs lost, control", lambda one: one.missing_control),
         text("Robust", lambda one: Value(_robust(one), alarm=not one.robust)),
         number("Tipping point", _tipping_point),
-        lead="Tipping point: the fewest lost first runs whose adverse resolution changes the decision.",
+        lead="Tipping point: the fewest lost first runs whose adverse resolution changes the complete case’s "
+        "decision.",
     )
 
 
