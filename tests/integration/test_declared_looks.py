@@ -59,7 +59,7 @@ def test_a_clear_gain_ends_the_campaign_at_a_look(site: Site) -> None:
     assert [(d.number, d.blocks, d.result.verdict) for d in site.decisions] == [(1, 2, "benefit")]
     assert site.blocks(plan) == {0, 1}
     assert not site.cluster.living
-    assert site.told[-1].startswith("look 1 of 3 after 2 blocks: decided for benefit (p 0.000")
+    assert site.told[-1].startswith("look 1 of 3 after 2 blocks: decided for benefit (p 2e-05, of which")
     status = read_status(site.store, CAMPAIGN)
     assert (status.state, status.decided, status.looks_taken) == (State.DECIDED, "benefit", 1)
     assert "1 of 3 declared looks are taken; the last one decided: benefit" in lines(status)
