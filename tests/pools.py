@@ -151,13 +151,16 @@ def run_files(files: Sequence[str], recorded: dict[str, Cost], options: Sequence
         except KeyboardInterrupt:  # each pytest got it, too, and says what has failed so far
             codes = [one.wait() for one in running]
         failed = read_failures(one.costs for one in running)
-        # a pool that ended otherwise than with failed tests, or was killed, has said why
-        known = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
-        if CI and known >= {*codes} != {pytest.ExitCode.OK} and may_repeat(failed):
+        if CI and all(map(names_why, running, codes)) and may_repeat(failed):
             codes = [run_alone(failed, Path(folder))]
         costs = {file: cost for one in running for file, cost in read_costs(one.costs).items()}
         skips = read_skips(one.costs for one in running)
     return Result(max(map(abs, codes), default=0), costs, skips)
+
+
+def names_why(one: Running, code: int) -> bool:
+    """Whether a pool passed, or failed by tests that it names: not where it was killed or ended otherwise."""
+    return code == 0 or (code == pytest.ExitCode.TESTS_FAILED and bool(read_failures([one.costs])))
 
 
 def run_alone(names: Sequence[str], folder: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Literal
 
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.costs import Cost, merge_costs, read_costs, write_costs
-from tests.failures import MOST_REPEATED, FailurePlugin, may_repeat, read_failures
-from tests.pools import WORKERS, divide_files, expect_seconds, select_files
+from tests.failures import MOST_REPEATED, SUFFIX, FailurePlugin, may_repeat, read_failures
+from tests.pools import WORKERS, Pool, Running, divide_files, expect_seconds, names_why, select_files
 
 FOLDERS = ("cluster", "integration", "integration/store", "unit")
 FILES = st.sampled_from([f"tests/{folder}/test_{n}.py" for folder in FOLDERS for n in range(5)])
@@ -117,3 +118,16 @@ def test_only_a_few_tests_that_wait_for_others_run_once_more() -> None:
     assert not may_repeat([])
     assert not may_repeat([*few, "tests/unit/test_c.py::test_c"])
     assert not may_repeat(few * MOST_REPEATED)
+
+
+@pytest.mark.parametrize(
+    ("code", "named", "why"),
+    [(0, "", True), (1, "a\n", True), (1, "", False), (2, "a\n", False), (-9, "a\n", False)],
+)
+def test_a_pool_that_ended_otherwise_is_not_passed_by_what_is_repeated(
+    tmp_path: Path, code: int, named: str, why: bool
+) -> None:
+    costs = tmp_path / "pods.tsv"
+    costs.with_suffix(SUFFIX).write_text(named)
+    with subprocess.Popen(["true"]) as process:
+        assert names_why(Running(Pool("pods", ()), process, None, costs), code) is why
