@@ -13,6 +13,7 @@ from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.designs.looks import Decision, planned_after, stopped
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.parsed_records import parse_record, parse_with_bytes
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, Quarantine, Start
 from trialfleet_ledger.records.base import Record
@@ -33,7 +34,7 @@ from trialfleet_ledger.stored_journal import (
     read_journal,
     stand_in_outcomes,
 )
-from trialfleet_ledger.stored_records import parse_record, parse_with_bytes, read_listed
+from trialfleet_ledger.stored_records import read_listed
 
 R = TypeVar("R", bound=Record)
 _LATEST = 253_402_300_799  # the last second of 9999, where calendars of several readers end

@@ -18,10 +18,10 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.owned_folder import OwnedFolder, find_folder
+from trialfleet_ledger.parsed_records import parse_record
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import ListedKey, Store
-from trialfleet_ledger.stored_records import parse_record
 
 if TYPE_CHECKING:
     from trialfleet_controller.authoring.unused import Unused

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import Field
+
 from trialfleet_deliveries.reach import Reach
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen, Sha256
@@ -25,7 +27,7 @@ class Identity(Frozen):
     needs_model: bool = False
     banner: str | None = None  # said on top of every report of this agent
     warnings: tuple[str, ...] = ()  # what will most likely not work: said when a campaign is planned
-    reach: Reach = Reach()
+    reach: Reach = Field(default_factory=Reach)
 
 
 @dataclass(frozen=True)

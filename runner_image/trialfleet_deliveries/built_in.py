@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from trialfleet_deliveries.delivery_kind import ClaimedChannel, Claims, DeliveryKind
 from trialfleet_deliveries.hook_log import HookLog
 from trialfleet_deliveries.reach import Reach
-from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
 from trialfleet_ledger.records.measurements import Delivery
+
+if TYPE_CHECKING:  # runners of attempts need not pay for the campaign file's models
+    from trialfleet_ledger.conditions import Condition
 
 
 class ContextFiles(DeliveryKind):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialfleet_deliveries.composed import Composed
 from trialfleet_deliveries.hook_log import HookLog
 from trialfleet_deliveries.reach import Reach
-from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Delivery
+
+if TYPE_CHECKING:  # runners of attempts need not pay for the campaign file's models
+    from trialfleet_ledger.conditions import Condition
 
 Claims = Mapping[str, Sequence[str]]
 
@@ -101,7 +103,7 @@ class AddedDelivery(DeliveryKind):
     def changed(self, condition: Condition, other: Condition) -> Condition:
         given = condition.model_dump(exclude={self.key})
         own = {key: value for key, value in other.added.items() if key == self.key}
-        return Condition.model_validate(given | own)
+        return type(condition).model_validate(given | own)
 
     def claims(self, order: ConditionOrder, record: Delivery, hook: HookLog) -> Claims:
         return {self.key: (self.key,)} if self.key in order.added else {}

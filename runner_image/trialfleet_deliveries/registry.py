@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trialfleet_deliveries.built_in import (
     ContextFiles,
@@ -16,9 +17,11 @@ from trialfleet_deliveries.built_in import (
 )
 from trialfleet_deliveries.delivery_kind import AddedDelivery, ClaimedChannel, DeliveryKind
 from trialfleet_deliveries.hook_log import HookLog
-from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.condition_order import ADDED_KEYS, ConditionOrder
 from trialfleet_ledger.records.measurements import Delivery
+
+if TYPE_CHECKING:  # runners of attempts need not pay for the campaign file's models
+    from trialfleet_ledger.conditions import Condition
 
 DELIVERIES: dict[str, DeliveryKind] = {
     one.key: one

@@ -12,12 +12,13 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import Intend, StoredAttempt
+from trialfleet_ledger.parsed_records import parse_record, parse_with_bytes
 from trialfleet_ledger.records.attempt import End, Intent, Patch, Quarantine, Start
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss
 from trialfleet_ledger.store.rereading import WrongValue, is_listed, require_digest, settle_value
-from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
+from trialfleet_ledger.stored_records import RecordStore
 
 
 class Attempts:

@@ -13,9 +13,10 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.attempts import Attempts
 from trialfleet_ledger.campaign_directives import Directives
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.parsed_records import parse_record
 from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.rereading import is_listed
-from trialfleet_ledger.stored_records import RecordStore, parse_record
+from trialfleet_ledger.stored_records import RecordStore
 
 # What may differ between two plans that measure the same: when and where they were made, how wide to run, and
 # the bytes of files whose meaning (orders, conditions, limits) is compared itself.

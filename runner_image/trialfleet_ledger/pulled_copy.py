@@ -6,10 +6,10 @@ from typing import Literal
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.parsed_records import parse_record
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S
-from trialfleet_ledger.stored_records import parse_record
 
 
 class PulledCopy(Record):

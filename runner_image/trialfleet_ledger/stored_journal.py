@@ -11,6 +11,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.journal import list_entries
+from trialfleet_ledger.parsed_records import parse_record
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.journal import JournalEntry
@@ -20,7 +21,6 @@ from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.observed import ObservedReads
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, require_digest, settle_value
-from trialfleet_ledger.stored_records import parse_record
 from trialfleet_ledger.thread_pools import open_pool
 from trialfleet_ledger.trial_order import trials
 

@@ -115,7 +115,7 @@ import os, sys
 from dataclasses import replace
 from pathlib import Path
 {defence}
-from trialfleet_runner.attempt.__main__ import main
+from trialfleet_runner.attempt.local_runner import main
 sys.exit(main(Path(sys.argv[1])))
 """
 

@@ -37,7 +37,7 @@ OPENAT = b"257 " if os.uname().machine == "x86_64" else b"56 "  # as /proc names
 WAITING = """
 import os, sys
 from pathlib import Path
-from trialfleet_runner.attempt import __main__ as runner
+from trialfleet_runner.attempt import local_runner as runner
 from trialfleet_sandbox.supervisor import PR_SET_DUMPABLE, prctl
 os.setgroups([])
 os.setgid(int(sys.argv[1]))

@@ -18,9 +18,9 @@ from trialfleet_controller.authoring.context_cache import MANIFESTS, ContextMani
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import object_key
+from trialfleet_ledger.parsed_records import AbsentError
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
-from trialfleet_ledger.stored_records import AbsentError
 
 _MANIFEST = re.compile(manifest_key("[0-9a-f]{64}"))
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")

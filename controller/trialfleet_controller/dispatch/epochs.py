@@ -18,11 +18,12 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.machine import boot_id, machine_id
+from trialfleet_ledger.parsed_records import parse_record, parse_with_bytes
 from trialfleet_ledger.records.base import Count, Record
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import is_listed
-from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
+from trialfleet_ledger.stored_records import RecordStore
 
 
 class Heartbeat(Record):

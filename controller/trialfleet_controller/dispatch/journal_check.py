@@ -9,6 +9,7 @@ from typing import cast
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger, LedgerListing
+from trialfleet_ledger.parsed_records import parse_with_bytes
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.outcome import Outcome
@@ -25,7 +26,6 @@ from trialfleet_ledger.stored_journal import (
     read_begun,
     read_journal,
 )
-from trialfleet_ledger.stored_records import parse_with_bytes
 
 SHOWN = 5
 OLDER = (

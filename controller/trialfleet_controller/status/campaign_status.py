@@ -29,6 +29,7 @@ from trialfleet_ledger.compared_tasks import select_compared
 from trialfleet_ledger.designs.looks import Decision, revised_reps, stopped
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.parsed_records import R, parse_record
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
@@ -44,7 +45,7 @@ from trialfleet_ledger.stored_journal import (
     read_journal,
     stand_in_outcomes,
 )
-from trialfleet_ledger.stored_records import R, parse_record, readable
+from trialfleet_ledger.stored_records import readable
 from trialfleet_ledger.untrusted import finite
 
 # A second controller waits as long before it takes over; the clocks of store and machine may differ.

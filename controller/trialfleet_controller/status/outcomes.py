@@ -9,11 +9,11 @@ from pydantic_core import from_json
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.parsed_records import AbsentError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
-from trialfleet_ledger.stored_records import AbsentError
 
 
 def read_outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 from trialfleet_ledger.records.base import Frozen, build_models
-from trialfleet_runner.attempt import __main__ as attempt
+from trialfleet_runner.attempt import local_runner
 from trialfleet_runner.attempt.parent import die_with_parent
 from trialfleet_sandbox import bubblewrap, host, memory_group
 from trialfleet_sandbox.supervisor import hear_signals, hide_process, ignore_signals
@@ -100,7 +100,7 @@ def main(descriptor: int) -> int:
     build_models(Frozen)
     gc.collect()
     gc.freeze()  # what was imported is never collected: runners share its pages
-    return serve(socket.socket(fileno=descriptor), attempt.main)
+    return serve(socket.socket(fileno=descriptor), local_runner.main)
 
 
 if __name__ == "__main__":

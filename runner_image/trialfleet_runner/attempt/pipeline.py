@@ -14,6 +14,7 @@ from trialfleet_deliveries.placement import AS_NAMED, FileReading
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.display_text import visible
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.parsed_records import parse_bytes
 from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
@@ -24,7 +25,6 @@ from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
-from trialfleet_ledger.stored_records import parse_bytes
 from trialfleet_repository import shared_runs
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments import environment

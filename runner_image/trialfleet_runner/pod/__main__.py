@@ -3,16 +3,12 @@ knows which."""
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
 
 from trialfleet_ledger.exit_codes import RunnerExit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
+from trialfleet_runner.quick_start import exit_at_once, import_quickly
 
 USAGE = "usage: trialfleet-pod run | supervise agent|score | probe | bake ENVIRONMENTS.json"
 
@@ -22,27 +18,14 @@ def told_to_stop(*_: object) -> None:
     os._exit(RunnerExit.STOPPED)
 
 
-def leave(code: int) -> NoReturn:
-    """Flush output and exit at once. Finalising an interpreter with some hundred modules takes as long as
-    committing an attempt, and every attempt has its own interpreter."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def main() -> None:
     """Exit codes: of `run` those of `RunnerExit`; of the others 2 what the operator can fix, 1 a bug."""
     match sys.argv[1:]:
         case ["run"]:
             signal.signal(signal.SIGTERM, told_to_stop)  # a container's first process ignores it otherwise
-            # pydantic would read the entry points of every installed package to find plugins
-            os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-            gc.disable()  # what is imported stays: walking through it again and again finds nothing
-            from trialfleet_runner.pod import run
-
-            gc.freeze()
-            gc.enable()
-            leave(run.main())
+            with import_quickly():
+                from trialfleet_runner.pod import run
+            exit_at_once(run.main())
         case ["supervise", ("agent" | "score") as role]:
             from trialfleet_sandbox import supervise
 
