@@ -16,7 +16,7 @@ from trialfleet_deliveries.placement import AS_NAMED, FileReading, PlacedFiles, 
 from trialfleet_deliveries.registry import find_added
 from trialfleet_deliveries.texts import render
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder, PromptFrame
 from trialfleet_ledger.records.measurements import Coverage, Delivery
 
 
@@ -45,7 +45,7 @@ def compose(
     nodes = hook_nodes(decode_texts(read_from.files)) if condition.hook is not None else {}
     laid = placed(on_disk.files, reading, delivered_otherwise=otherwise, hooked=nodes)
     moved = laid.read_as.values()
-    words = task if condition.prompt is None else condition.prompt.fill(task)
+    words = _first_words(task, condition.prompt)
     sentence = pull_sentence(laid.files, reading.root_names, moved) if condition.pull else ""
     bare = Composed(
         prompt=join(words, sentence),
@@ -59,6 +59,14 @@ def compose(
     spoken = bare if text is None else _spoken(bare, condition, text)
     whole = _root_told(spoken, laid.told) if laid.told else spoken
     return reduce(lambda made, item: find_added(item[0]).place(made, item[1]), condition.added.items(), whole)
+
+
+def _first_words(task: str, frame: PromptFrame | None) -> str:
+    """A task that begins with a slash ("/help prints nothing") gets an empty line before it: agents would take its
+    first word for a command of theirs, and some would ask no model at all."""
+    words = task if frame is None else frame.fill(task)
+    declared = frame is not None and frame.is_command
+    return f"\n{words}" if words.startswith("/") and not declared else words
 
 
 def _root_told(composed: Composed, text: str) -> Composed:

@@ -188,6 +188,24 @@ def test_it_has_the_tools_that_its_options_leave_it(attempts: Attempts) -> None:
     assert {tool["name"] for tool in ran.main[0].body["tools"]} == {"Read", "Edit"}
 
 
+@pytest.mark.parametrize(
+    ("options", "denied"),
+    [
+        ({}, False),
+        ({"permission_mode": "acceptEdits"}, True),
+        ({"permission_mode": "dontAsk", "allowed_tools": ["Read", "Edit"]}, True),
+        ({"permission_mode": "dontAsk", "allowed_tools": ["Edit", "Bash(python3 *)"]}, False),
+    ],
+)
+def test_it_does_what_its_permissions_allow(attempts: Attempts, options: dict[str, object], denied: bool) -> None:
+    mend = edit(" / 0", " / 100")
+    ran = attempts.run(
+        [Say("", (mend,)), Say("", (bash("python3 -c 'print(6 * 7)'"),)), Say("Done.")], options=options
+    )
+    assert scored(ran).verdict is Verdict.PASSED
+    assert ("42" in str(ran.main[2].body["messages"][-1])) is not denied
+
+
 def test_bait_that_does_reach_the_model_is_a_loss(attempts: Attempts) -> None:
     """The control of the tests above: the same bait, without the namespace that hid it."""
     ran = attempts.run([Say("Done.")], isolation="subreaper")

@@ -25,8 +25,9 @@ def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> 
             raise OperatorError(
                 f"the agent {identities[name].kind} does not support {refused}",
                 where=file.where("conditions", name),
-                hint="use another agent (`trialfleet agents list` says what each can be given), remove this from "
-                "the condition, or set delivery: best_effort in it to run without",
+                hint="use another agent (`trialfleet agents list` says what each can be given), change "
+                "options that take this away, remove it from the condition, or set delivery: best_effort in it "
+                "to run without",
             )
 
 

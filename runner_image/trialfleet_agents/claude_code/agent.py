@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from trialfleet_agents.claude_code import CLAUDE_CODE
 from trialfleet_agents.claude_code.parse import parse_stream
@@ -20,7 +20,7 @@ from trialfleet_agents.settings_file import with_settings
 from trialfleet_deliveries.preflight import MAX_CALLS
 from trialfleet_deliveries.reach import Reach
 from trialfleet_deliveries.texts import render
-from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.errors import FieldError, OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.treatments import merged
@@ -61,6 +61,19 @@ _QUIET = {
 _DEFAULT_SETTINGS = {"enabledPlugins": {"agents-md@builtin": False}}
 
 
+PermissionMode: TypeAlias = Literal["bypassPermissions", "acceptEdits", "dontAsk"]
+
+
+def _not_plan(mode: object) -> object:
+    """Measured: with --print it has no tool that ends plan mode, and nobody to ask in its default mode."""
+    if mode in ("plan", "manual", "default"):
+        raise FieldError(
+            f"permission_mode {mode}: no trial could change a file",
+            hint="use acceptEdits or dontAsk; for a plan first, prompt: {template: 'First write a plan. {task}'}",
+        )
+    return mode
+
+
 ToolName = Annotated[str, Field(pattern=r"^[A-Z]\w*$")]  # the program splits its list at commas and spaces
 
 
@@ -69,17 +82,49 @@ class ClaudeCodeOptions(ModelAgentOptions):
 
     `max_retries`: how often the program itself retries a failed request (waits grow to 32 s; 10 are about three
     minutes). `tools`: the only built-in tools that it has; none given: all. `disallowed_tools`: what it has not,
-    or not with some arguments. `settings`: of its settings.json; hooks are the condition's.
+    or not with some arguments. `permission_mode`: what it may do without asking; where that is not everything,
+    `allowed_tools` are permitted besides, such as `Bash(pytest *)`. `settings`: of its settings.json; hooks are
+    the condition's.
     """
 
     max_retries: int = Field(default=10, ge=0, le=30)
     tools: tuple[ToolName, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
+    permission_mode: Annotated[PermissionMode, BeforeValidator(_not_plan)] = "bypassPermissions"
+    allowed_tools: tuple[str, ...] = ()
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     provider: str = "anthropic"  # read by the runner, which holds the key
     model_ids: dict[str, str] = Field(
         default_factory=dict
     )  # names as asked for -> the provider's; read by the runner
+
+    @model_validator(mode="after")
+    def _allows_something(self) -> Self:
+        if self.allowed_tools and self.permission_mode == "bypassPermissions":
+            raise FieldError(
+                "allowed_tools: without a permission_mode every tool is permitted",
+                hint="add permission_mode: dontAsk, or name the tools that it has: tools: [Read, Edit, Bash]",
+            )
+        return self
+
+
+def _reach_of(options: ClaudeCodeOptions) -> Reach:
+    """Without what needs a tool that the options take away: it would not arrive."""
+
+    def has(*tools: str) -> bool:
+        return any(
+            (not options.tools or one in options.tools) and one not in options.disallowed_tools for one in tools
+        )
+
+    reads, named = has(*HOOK_TOOLS.split("|")), any(one.startswith("mcp__") for one in options.allowed_tools)
+    left = {
+        "hook_after": reads,
+        "hook_before": reads,
+        "fail_fast": has("Bash"),
+        "skills": _REACH.skills if has("Skill") else None,
+        "mcp": named or options.permission_mode == "bypassPermissions",
+    }
+    return _REACH.model_copy(update=left)
 
 
 def options_of(spec: AgentSpec) -> ClaudeCodeOptions:
@@ -98,7 +143,9 @@ class ClaudeCode:
         program = find_program(self.kind, options.binary)
         quiet = {"CLAUDE_CONFIG_DIR": "{home}", "DISABLE_AUTOUPDATER": "1"}
         version = checked_version(spec, version_of(self.kind, program, _VERSION, quiet))
-        return model_identity(spec, version, options, _REACH, revision=REVISION, apart=("provider", "model_ids"))
+        return model_identity(
+            spec, version, options, _reach_of(options), revision=REVISION, apart=("provider", "model_ids")
+        )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         options = options_of(setup.spec)
@@ -145,10 +192,15 @@ def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str
     effort = ("--effort", options.effort) if options.effort else ()
     only = _READ_ONLY_TOOLS if setup.preflight else options.tools
     tools = ("--tools", ",".join(only)) if only else ()
+    permissions: tuple[str, ...] = ("--dangerously-skip-permissions",)
+    if options.permission_mode != "bypassPermissions" and not setup.preflight:
+        permissions = ("--permission-mode", options.permission_mode)
+        permissions += ("--allowedTools", *options.allowed_tools) if options.allowed_tools else ()
     return (
         *("--print", "--output-format", "stream-json", "--verbose"),
         *("--max-turns", str(spec.max_turns)),
-        *("--dangerously-skip-permissions", "--strict-mcp-config"),
+        *permissions,
+        "--strict-mcp-config",
         *("--setting-sources", "project,local", "--settings", settings),
         *("--model", spec.model, *effort, *tools),
         *("--disallowedTools", *_WEB_TOOLS, *options.disallowed_tools),

@@ -142,6 +142,16 @@ def test_a_template_stands_around_the_tasks_text() -> None:
     assert compose_prompt(order, task="Mend {task}.").prompt == "Plan first.\n\nMend {task}.\n\nBe brief."
 
 
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [(None, "\n/help fails"), ("{task} Now.", "\n/help fails Now."), ("/mend {task}", "/mend /help fails")],
+)
+def test_a_tasks_own_slash_starts_no_command(template: str | None, words: str) -> None:
+    frame = None if template is None else PromptFrame(template=template)
+    order = ORDER.model_copy(update={"prompt": frame})
+    assert compose_prompt(order, task="/help fails").prompt == words
+
+
 @pytest.mark.parametrize("template", ["", "Plan first.", "{task} {task}", "{tasks}"])
 def test_a_template_has_one_place_for_the_task(template: str) -> None:
     with pytest.raises(ValidationError, match="places for the task's text, and needs one"):

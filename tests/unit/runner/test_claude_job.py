@@ -196,3 +196,40 @@ def test_another_program_of_that_name_is_refused(tmp_path: Path, program: Path, 
     program.write_text(text, encoding="utf-8")
     with pytest.raises(OperatorError, match="--version does not work"):
         ClaudeCode().identify(spec())
+
+
+@pytest.mark.parametrize(
+    ("options", "lost"),
+    [
+        ({}, set[str]()),
+        ({"tools": ["Read", "Edit"]}, {"fail_fast", "skills"}),
+        ({"tools": ["Bash"]}, {"hook_after", "hook_before", "skills"}),
+        ({"disallowed_tools": ["Bash"]}, {"fail_fast"}),
+        ({"disallowed_tools": ["Bash(rm *)", "Skill"]}, {"skills"}),
+        ({"permission_mode": "dontAsk", "allowed_tools": ["Edit"]}, {"mcp"}),
+        ({"permission_mode": "acceptEdits", "allowed_tools": ["mcp__docs"]}, set[str]()),
+    ],
+)
+def test_what_its_options_take_away_cannot_be_given(
+    program: Path, options: dict[str, Any], lost: set[str]
+) -> None:
+    whole, left = ClaudeCode.reach, ClaudeCode().identify(spec(options=options)).reach
+    assert {name for name in type(whole).model_fields if getattr(left, name) != getattr(whole, name)} == lost
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"permission_mode": "plan"}, "no trial could change a file"),
+        ({"allowed_tools": ["Edit"]}, "without a permission_mode every tool is permitted"),
+    ],
+)
+def test_permissions_without_effect_are_refused(program: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OperatorError, match=said):
+        ClaudeCode().identify(spec(options=options))
+
+
+def test_a_pre_flight_may_look_whatever_the_turn_may(tmp_path: Path, program: Path) -> None:
+    of = spec(options={"permission_mode": "dontAsk", "allowed_tools": ["Edit"]})
+    assert job(tmp_path, of).argv[7:11] == ("--permission-mode", "dontAsk", "--allowedTools", "Edit")
+    assert "--dangerously-skip-permissions" in job(tmp_path, of, preflight=True).argv
