@@ -128,10 +128,7 @@ def test_nothing_starts_beyond_a_look_that_waits_for_its_slowest_trial(site: Sit
     assert site.blocks(plan) <= {0, 1}
     assert site.decisions == ()
     shown = "\n".join(lines(read_status(site.store, CAMPAIGN), rates=False))
-    assert (
-        "a look decides when its p is at most 0.0056 after block 2, 0.0222 after block 4, 0.0500 after block 6"
-        in shown
-    )
+    assert "check after block       2       4       6\ndecides if p ≤     0.0056  0.0222  0.0500\n" in shown
     assert "five tests at 5% find a difference in 14% of the campaigns" in shown
     site.cluster.hasten()
     assert run.result(60) is Ending.COMPLETE

@@ -54,7 +54,7 @@ def run(path):
     threading.Thread(target=time.sleep, args=(0.1,)).start()
     return 0
 
-fork_server.attempt.main = run
+fork_server.local_runner.main = run
 sys.exit(fork_server.main(int(sys.argv[1])))
 """
 
@@ -139,7 +139,7 @@ def test_a_server_ends_with_its_clients_connection() -> None:
 
 
 def test_a_fork_that_fails_costs_no_other_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = SERVER.replace("fork_server.attempt.main = run", FAILS_ONCE)
+    broken = SERVER.replace("fork_server.local_runner.main = run", FAILS_ONCE)
     monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", broken))
     launcher = processes.create_launcher(None, tmp_path)
     running = launcher.start(Path("sleep"), tmp_path / "log")
@@ -162,7 +162,7 @@ def failing(call, at, seen=[]):
         return call(*args)
     return tried
 os.fork, os.pidfd_open = failing(os.fork, 2), failing(os.pidfd_open, 2)
-fork_server.attempt.main = run
+fork_server.local_runner.main = run
 """
 
 

@@ -295,7 +295,7 @@ def test_a_campaign_is_waited_for_and_watched(window: Browser, tmp_path: Path) -
         for trial in trials(frozen):
             if trial.block == 0:
                 write_trial(store, frozen, trial, fate(trial))
-        window.wait_for("document.getElementById('counts').textContent === '30 of 60 trials'")
+        window.wait_for("document.getElementById('counts').textContent === '30 of 60 trials over'")
         window.wait_for("!document.getElementById('newer').hidden")
         looks = [*(root / "preamble-vs-pull" / "looks").iterdir()]
         assert 1 <= len(looks) <= 2, "the verdicts of the newest trials are seen; counts alone are no look"

@@ -32,6 +32,7 @@ from trialfleet_deliveries.equal_arms import EqualArms
 from trialfleet_designs.comparison.contrast import Contrast
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.registry import DESIGNS, AnyDesign
+from trialfleet_ledger.plurals import plural
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,14 @@ class CampaignProgress:
     after_decision: int = 0
     way_on: str = ""
     halted: bool = False
+
+    @property
+    def counted_trials(self) -> str:
+        """ "40 of 40 trials", or "36 of 40 trials measured, 4 lost"."""
+        of = plural(self.planned, "trial")
+        if not self.missing:
+            return f"{self.terminal:,} of {of}"
+        return f"{self.measured:,} of {of} measured, {self.missing:,} lost"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from trialfleet_analysis.report.html.sentences import NEXT
 from trialfleet_designs.document.tables import Value
 from trialfleet_ledger.display_text import markdown
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.plurals import plural
 
 MAX_LINES = 40
 _SENTENCES = 6  # after the first
@@ -76,8 +75,7 @@ def _cautions(cautions: Sequence[str], room: int) -> list[str]:
 
 
 def _tail(report: Report, link: str | None) -> Iterator[str]:
-    progress = report.progress
-    trials = f"{report.state.capitalize()}: {progress.terminal:,} of {plural(progress.planned, 'trial')}"
+    trials = f"{report.state.capitalize()}: {report.progress.counted_trials}"
     full = "" if link is None else f" [Full report]({checked_link(link)})."
     yield from ("", f"Campaign {text(report.title)}. {trials}.{full}")
 

@@ -52,8 +52,7 @@ def _contrast(report: Report) -> Iterator[str]:
 def _state(report: Report) -> str:
     progress = report.progress
     return (
-        f"{report.state.capitalize()}: {progress.terminal:,} of "
-        f"{plural(progress.planned, 'trial')}, {progress.complete_blocks:,} of "
+        f"{report.state.capitalize()}: {progress.counted_trials}, {progress.complete_blocks:,} of "
         f"{plural(progress.blocks, 'block')} complete; bundles {'' if report.verified else 'not '}verified."
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
@@ -88,12 +88,18 @@ def _of_declared(status: CampaignStatus) -> list[str]:
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken{revised}"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
-    bounds = ", ".join(f"{word_p(level)} after block {block}" for block, level in status.look_bounds.items())
     return [
         taken,
-        f"a look decides when its p is at most {bounds}",
+        *_table_of_looks(status.look_bounds),
         f"stopping for what is seen in between is not valid: {PEEKING}",
     ]
+
+
+def _table_of_looks(bounds: Mapping[int, float]) -> list[str]:
+    """Two rows, a column for each look."""
+    ps = [word_p(level) for level in bounds.values()]
+    blocks = [f"{block:>{len(p)}}" for block, p in zip(bounds, ps, strict=True)]
+    return ["  ".join(["check after block", *blocks]), "  ".join(["decides if p ≤   ", *ps])]
 
 
 def _of_dropped(status: CampaignStatus) -> list[str]:

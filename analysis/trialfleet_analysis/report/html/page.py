@@ -32,7 +32,7 @@ def heading(report: Report) -> Element:
     progress = report.progress
     chips = [
         h("li", report.state, class_=f"chip {'interim' if report.state == 'interim' else 'final'}"),
-        h("li", f"{progress.terminal:,} of {plural(progress.planned, 'trial')}", class_="chip"),
+        h("li", progress.counted_trials, class_="chip"),
     ]
     if progress.complete_blocks < progress.blocks:
         blocks = f"{progress.complete_blocks:,} of {plural(progress.blocks, 'block')} complete"

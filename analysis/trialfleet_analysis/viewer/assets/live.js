@@ -6,7 +6,7 @@
   function show(now) {
     if (!waiting && !now.exists) { lost(); return; }
     if (waiting ? now.exists : quick && now.answered) { location.reload(); return; }
-    if (counts && now.planned) { counts.textContent = now.terminal + " of " + now.planned + " trials"; }
+    if (counts && now.planned) { counts.textContent = now.terminal + " of " + now.planned + " trials over"; }
     if (newer && !quick && now.stamp && now.stamp !== body.dataset.stamp) { newer.hidden = false; }
     body.dataset.live = "yes";
     if (away) { away.hidden = true; }
