@@ -65,12 +65,21 @@ def find_differences(report: Report) -> Forest | None:
         axis=POINTS,
         scale=differences([*(limit for part in intervals for limit in _numbers(part)), *margins]),
         rows=rows,
-        caption=f"Dot: the estimate. Line: its {level(intervals[0].level)} interval.{_name_margins(margins)}",
+        caption=f"Dot or diamond: the estimate. Line: its {level(intervals[0].level)} interval."
+        f"{_name_margins(margins)}{_explain_widths(*intervals)}",
         zero=0.0,
         below="worse",
         above="better",
         margins=margins,
     )
+
+
+def _explain_widths(these: Interval, like: Interval) -> str:
+    """An interval for more tasks that is the narrower one looks like an error."""
+    width, wider = (None if one.low is None or one.high is None else one.high - one.low for one in (these, like))
+    if width is None or wider is None or width <= wider:
+        return ""
+    return " The narrower one is no surer: these tasks’ differences happen to lie close together."
 
 
 def list_effects(report: Report) -> list[Forest]:
@@ -180,7 +189,7 @@ def find_task_differences(report: Report) -> Forest | None:
     rows = tuple(
         MarkedRow(
             one.task,
-            "found" if one.found else None,
+            "by itself" if one.found else None,
             (Mark("these", one.difference, one.low, one.high),),
             ((bare_points(one.difference), _counts(one)),),
             f"{one.task}: {bare_points(one.difference)}, {points_between(one.low, one.high)} points",
@@ -216,7 +225,7 @@ def find_extreme_tasks(report: Report) -> Forest | None:
     rows = tuple(
         MarkedRow(
             one.task,
-            "found" if one.found else None,
+            "by itself" if one.found else None,
             (),
             (
                 (bare_points(one.difference), f"{one.passes_treatment}/{one.valid_treatment} {screen.treatment}"),
@@ -230,7 +239,7 @@ def find_extreme_tasks(report: Report) -> Forest | None:
     some = (
         ""
         if len(shown) == len(ranked)
-        else f" The ends of the order: {len(shown)} of {plural(len(ranked), 'task')}."
+        else f" The first and last {AT_EITHER_END} of {plural(len(ranked), 'task')}, by difference."
     )
     return Forest(
         anchor="helped",
@@ -244,7 +253,7 @@ def find_extreme_tasks(report: Report) -> Forest | None:
 
 def _judge_tasks(shown: Sequence[TaskEffect]) -> str:
     if any(one.found for one in shown):
-        return "Found: the task’s own test, corrected for the number of tasks."
+        return "By itself: this task alone shows a difference, corrected for the number of tasks."
     return "No single task shows a difference by itself."
 
 

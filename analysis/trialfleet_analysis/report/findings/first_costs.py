@@ -12,7 +12,7 @@ from trialfleet_designs.document.figures import NOTHING, quantity
 from trialfleet_designs.document.tables import Cell, ReportTable, number, table, text
 from trialfleet_ledger.metric_table import BY_NAME
 
-FIRST_METRICS = ("cost_usd", "agent_s", "turns")
+FIRST_METRICS = ("agent_s", "turns")
 
 
 def tabulate_cost(report: Report) -> ReportTable | None:
@@ -22,20 +22,23 @@ def tabulate_cost(report: Report) -> ReportTable | None:
     costs = {one.condition: one for one in report.analysis.costs}
     sides = [name for name in report.conditions_compared if name in report.condition_names]
     names = [one for one in FIRST_METRICS if any(known == one and name in sides for name, known in found)]
-    if not names:
-        return None
-    per_pass = {name: _cost_of_pass(costs.get(name)) for name in sides}
+    means = {
+        "Cost of a pass": {name: _cost_of_pass(costs.get(name)) for name in sides},
+        "Cost of a trial": {name: _cost_of_trial(costs.get(name)) for name in sides},
+    }
     rows: list[tuple[str, Mapping[str, str]]] = [
-        *([("Cost of a pass", per_pass)] if any(cell != NOTHING for cell in per_pass.values()) else []),
+        *((title, cells) for title, cells in means.items() if any(cell != NOTHING for cell in cells.values())),
         *(
             (f"{BY_NAME[one].label} of a trial", {name: _median_of(found, name, one) for name in sides})
             for one in names
         ),
     ]
+    if not rows:
+        return None
     return table(
         "What it took",
         rows,
-        text("A trial’s: medians, failed trials too", lambda row: row[0]),
+        text("Costs are means, the rest medians" if len(rows) > len(names) else "Medians", lambda row: row[0]),
         *(number(name, partial(_cell_of, name)) for name in sides),
     )
 
@@ -46,6 +49,13 @@ def _cell_of(name: str, row: tuple[str, Mapping[str, str]]) -> Cell:
 
 def _cost_of_pass(found: CostPerPass | None) -> str:
     return NOTHING if found is None else quantity(found.without_losses, "usd")
+
+
+def _cost_of_trial(found: CostPerPass | None) -> str:
+    """Failed trials count, lost ones do not."""
+    if found is None or found.cost is None or not found.trials:
+        return NOTHING
+    return quantity(found.cost / found.trials, "usd")
 
 
 def _median_of(found: Mapping[tuple[str, str], Typical], condition: str, measure: str) -> str:

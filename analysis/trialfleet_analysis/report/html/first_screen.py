@@ -21,8 +21,9 @@ def first_screen(report: Report) -> Element:
     drawn = [show_forest(one) for one in effects if one is not None]
     rates = show_forest(find_first_rates(report))
     arrived = below_title("Did the context arrive?", arrival_line(report))
-    left = h("div", drawn or rates, below_title(NEXT, report.next_step), arrived)
-    right = h("div", rates if drawn else None, _cost(report), cautions_list(report.cautions))
+    left = h("div", drawn or rates)
+    ahead = below_title(NEXT, report.next_step)
+    right = h("div", rates if drawn else None, _cost(report), ahead, arrived, cautions_list(report.cautions))
     shown = [one for one in (left, right) if len(one)]
     screen = h("div", shown, class_="screen") if shown else None
     return in_one_minute(report.answer, screen, label=label_verdict(report), lists_words=True)

@@ -31,7 +31,7 @@ def heading(report: Report) -> Element:
     """Name, state and banner."""
     progress = report.progress
     chips = [
-        h("li", report.state, class_=f"chip {'interim' if report.state == 'interim' else 'final'}"),
+        h("li", report.state, class_="chip interim" if report.state == "interim" else "chip"),
         h("li", progress.counted_trials, class_="chip"),
     ]
     if progress.complete_blocks < progress.blocks:

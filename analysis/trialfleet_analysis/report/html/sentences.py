@@ -21,19 +21,21 @@ def in_one_minute(
     `lists_words`: the page has the words' meanings elsewhere, else they stand here unseen."""
     first, *rest = sentences
     size = [h("p", explain(sentence), class_="size") for sentence in rest]
-    verdict = h("p", label, class_="verdict") if label else None
+    verdict = h("p", label, class_="verdict", data_verdict=label.lower()) if label else None
     words = None if lists_words else h("div", list_words(), hidden="")
     return section("answer", IN_ONE_MINUTE, verdict, h("p", explain(first), class_="answer"), size, below, words)
 
 
 def explain(sentence: str) -> list[Node]:
-    """Terms show their meaning where a pointer rests on them, and when they are tapped or reached by keyboard."""
-    return list(_explained(sentence))
-
-
-def _explained(sentence: str) -> Iterator[Node]:
+    """Terms show their meaning where a pointer rests on them, and when they are tapped or reached by keyboard.
+    What stands in backquotes is code."""
     said = set[str]()
-    for piece, term in split_terms(sentence):
+    parts = enumerate(re.split(r"`([^`]+)`", sentence))
+    return [node for n, part in parts for node in ([h("code", part)] if n % 2 else _explained(part, said))]
+
+
+def _explained(words: str, said: set[str]) -> Iterator[Node]:
+    for piece, term in split_terms(words):
         if term is None or term.anchor in said:
             yield from unbroken(piece)
         else:
