@@ -159,7 +159,7 @@ def test_before_the_first_look_there_is_no_p(tmp_path: Path) -> None:
         "The declared contrast intent_layer − none has no answer yet: no declared look has been taken yet: the "
         "first is after block 2 of 6."
     )
-    assert (report.next_step or "").startswith("Wait until its blocks are complete.")
+    assert (report.next_step or "").startswith("Wait ")
     halted = worded(replace(report, progress=replace(report.progress, halted=True)))
     assert (
         halted.next_step == "Fix what halted the campaign; `trialfleet resume --lift` then continues the campaign."

@@ -47,7 +47,7 @@ def test_an_undecided_campaign_says_what_twice_the_reps_notice_and_cost(undecide
     found = re.fullmatch(
         r"A new campaign with twice the reps \(20 each\) would notice a difference of about ([\d.]+) points four "
         r"times in five, against ([\d.]+) with as many as now; at what a trial cost here, the compared conditions "
-        r"take about \$60\.00\. Reps that are added to this campaign instead make its p-value invalid\.",
+        r"take about \$60\. Reps that are added to this campaign instead make its p-value invalid\.",
         undecided.next_step or "",
     )
     assert found, undecided.next_step
@@ -88,7 +88,7 @@ def test_for_tasks_like_these_more_tasks_are_named_beside_more_reps(tmp_path: Pa
     )
     assert least, step
     assert float(least[1]) < reps
-    assert "For either, at what a trial cost here, the compared conditions take about $60.00." in step
+    assert "For either, at what a trial cost here, the compared conditions take about $60." in step
 
 
 def test_without_a_spread_between_tasks_reps_are_not_called_useless(tmp_path: Path) -> None:
@@ -152,9 +152,15 @@ def test_an_unfinished_campaign_is_continued(undecided: Report) -> None:
     monitored = replace(undecided, analysis=replace(undecided.analysis, monitored=True))
     open_still = other_progress(monitored, interim=True, way_on="`trialfleet resume` runs what is missing")
     assert open_still.next_step == (
-        "Wait until its blocks are complete. If nothing drives the campaign, `trialfleet resume` runs what is "
+        "Wait until its blocks are complete. If no controller is running, `trialfleet resume` runs what is "
         "missing."
     )
+    measured = open_still.progress.terminal
+    for left, price in ((3, "$0.75"), (1_600, "$400")):
+        some = other_progress(open_still, planned=measured + left).next_step or ""
+        assert some.startswith(
+            f"Wait for the {left:,} trials that are left: about {price} at what a trial cost here."
+        )
     cancelled = other_progress(open_still, cancelled=True)
     assert cancelled.next_step == "Run a new campaign: this one was cancelled before it had an answer."
     halted = other_progress(open_still, halted=True)
@@ -180,7 +186,7 @@ def test_other_designs_get_no_number_of_a_fixed_end(monkeypatch: pytest.MonkeyPa
         assert f"`trialfleet resume --reps {2 * found.report.progress.blocks}` doubles them; " in step
         each = sum((one.cost or 0) / one.trials for one in found.report.analysis.costs)
         added = found.report.progress.blocks * len(found.report.tasks) * each
-        assert f"all conditions take about ${added:,.2f}" in step
+        assert f"all conditions take about ${added:,.{0 if added >= 10 else 2}f}" in step
 
 
 def test_the_step_follows_the_blinded_rates_alone(undecided: Report) -> None:
