@@ -21,7 +21,7 @@ KEY = "AIza-the-real-key"
 MODEL = "gemini-2.5-pro"
 AT = f"/v1beta/models/{MODEL}"
 STREAMS = (f"{AT}:streamGenerateContent?alt=sse", f"{AT}:streamGenerateContent")
-ALL = (f"{AT}:generateContent", *STREAMS)
+ALL = (f"{AT}:generateContent", f"{AT}:generateContent?alt=sse", *STREAMS)
 RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "6.2s"}
 MINUTE = {"@type": "t/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerMinutePerProject"}]}
 DAY = {"@type": "t/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}

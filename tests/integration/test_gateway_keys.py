@@ -44,7 +44,7 @@ class _Echo(BaseHTTPRequestHandler):
         whole = {
             "type": "message",
             "content": [],
-            "choices": [],
+            "choices": [{"message": {"content": "x"}}],
             "output": [],
             "candidates": [{"finishReason": "STOP"}],
         }

@@ -347,19 +347,37 @@ def test_a_query_cannot_change_what_the_provider_answers(tmp_path: Path, query: 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_headers_cannot_change_how_the_provider_reads_or_answers(tmp_path: Path, name: str) -> None:
-    """Another charset would be another request; a compressed answer would look like a broken one."""
+    """Another charset would be another request; an answer in another form would look like a broken one."""
     host = HOSTS[name]
     path, body = request_for(host, streamed=True)
     data = json.dumps(body).encode()
     odd = (
         *("content-type: text/plain; charset=utf-16", "accept-encoding: gzip", "anthropic-workspace-id: w"),
         *("x-http-method-override: DELETE", "cookie: a=b", f"content-length: {len(data)}"),
+        "accept: application/x-protobuf",
     )
     with gateway_to(tmp_path, host) as (gateway, server):
         assert b" 200 " in exchange(gateway, head(gateway, path, *odd) + data)[:20]
         sent = server.requests[0].headers
     assert (sent["content-type"], sent.get("accept-encoding", "identity")) == ("application/json", "identity")
-    assert not {"anthropic-workspace-id", "x-http-method-override", "cookie"} & set(sent)
+    assert not {"anthropic-workspace-id", "x-http-method-override", "cookie", "accept"} & set(sent)
+
+
+@pytest.mark.parametrize("odd", [-1, 0])
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_limit_on_output_that_is_none_is_replaced(tmp_path: Path, name: str, odd: int) -> None:
+    """Some servers read it as no limit."""
+    host = HOSTS[name]
+    path, body = request_for(host, streamed=False)
+    cap = {"chat": "max_tokens", "responses": "max_output_tokens"}.get(name, "max_tokens")
+    limited = {"generationConfig": {"maxOutputTokens": odd}} if host.path == GEMINI else {cap: odd}
+    body = {key: value for key, value in body.items() if key != "thinking"}
+    with gateway_to(tmp_path, host, budget=TrialBudget(max_cost_usd=0.3)) as (gateway, server):
+        status, answer = ask_model(gateway, path, json.dumps({**body, **limited}).encode())
+        assert status == 200, answer
+        sent = server.requests[0].body
+    found = sent["generationConfig"]["maxOutputTokens"] if host.path == GEMINI else sent[cap]
+    assert 0 < found <= 32_768
 
 
 def test_of_two_limits_on_output_the_larger_is_paid_for(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ def test_counting_tokens_takes_the_same_fields(tmp_path: Path, name: str) -> Non
 PROXY = {"guardrails": {"pii": False}, "fallbacks": [{"model": "x"}], "tags": ["t"], "user_id": ["u"]}
 
 
+@pytest.mark.parametrize("permitted", [(), ("labels",)])
+def test_labels_of_googles_bills_are_not_sent(tmp_path: Path, permitted: tuple[str, ...]) -> None:
+    data = json.dumps({**FULL[GEMINI], "labels": {"team": "another"}}).encode()
+    with gateway_to(tmp_path, HOSTS["vertex, gemini"], fields=permitted) as (gateway, server):
+        assert ask_model(gateway, GEMINI, data)[0] == 200
+    assert ("labels" in server.requests[0].body) is bool(permitted)
+
+
 @pytest.mark.parametrize("name", ["anthropic", "chat", "responses"])
 def test_what_only_a_proxy_would_read_is_not_sent(tmp_path: Path, name: str) -> None:
     """The control: a campaign permits the field, and what a model's API needs arrives."""

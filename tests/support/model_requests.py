@@ -175,6 +175,9 @@ _GPT_TOOLS: list[Json] = [
     {"type": "shell", "environment": {"type": "container_auto"}},
     {"type": "shell", "environment": {"type": "container_reference", "container_id": "c"}},
     {"type": "shell", "container": "c"},
+    {"type": "tool_search"},
+    {"type": "tool_search", "execution": None},
+    {"type": "tool_search", "execution": "server"},
 ]
 _FUNCTION = {"type": "function", "name": "f"}
 _GPT_FILES: list[Json] = [
@@ -305,6 +308,11 @@ HOSTED: list[Hosted] = [
     *(
         Hosted(RESPONSES, {"input": [item]}, {"input": [{"role": "user", "content": "x"}]})
         for item in ({"type": "item_reference", "id": "i"}, {"id": "i"}, {"type": None, "id": "i", "role": None})
+    ),
+    Hosted(
+        RESPONSES,
+        {"tools": [{"type": "tool_search"}]},
+        {"tools": [{"type": "tool_search", "execution": "client", "parameters": {}}]},
     ),
     Hosted(RESPONSES, {"background": True}, {"background": False}),
     Hosted(RESPONSES, {"service_tier": "priority"}, {"service_tier": "default"}),

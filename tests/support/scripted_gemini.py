@@ -35,7 +35,7 @@ class GeminiHandler(ScriptedHandler):
 
     def streamed(self, request: Request) -> bool:
         self.stream_type = "text/event-stream" if "alt=sse" in self.path else "application/json; charset=UTF-8"
-        return request.path.endswith(":streamGenerateContent")
+        return "alt=sse" in self.path or request.path.endswith(":streamGenerateContent")
 
     def message(self, reply: Say, request: Request, number: int) -> dict[str, Any]:
         parts: list[dict[str, Any]] = [{"text": reply.text}] if reply.text else []

@@ -72,7 +72,7 @@ def _wait(report: Report) -> str:
         return "Wait until its blocks are complete."
     price = _money(left * sum(means) / len(means))
     early = ", unless a look ends it earlier" if report.design.allows_for_looks else ""
-    return f"Wait for the {left:,} trials that are left: about {price} at what a trial cost here{early}."
+    return f"Wait for what is left: {plural(left, 'trial')}, about {price} at what a trial cost here{early}."
 
 
 def _once_answered(report: Report, result: DeclaredResult | None, *, alike: bool) -> str:

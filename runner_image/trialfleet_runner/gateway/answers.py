@@ -14,6 +14,7 @@ from trialfleet_runner.gateway.canary import strings
 from trialfleet_runner.gateway.faults import error_text
 
 MAX_EVENT_BYTES = 32 * 2**20
+UNANSWERED = ("failed", "cancelled", "queued")  # status of a response that is no answer
 
 
 class StreamParser(Protocol):
@@ -182,7 +183,7 @@ class MessagesAssembler(Assembler):
                 self.message |= mapping(event.get("delta"))
                 self._count(event.get("usage"))
             case "message_stop":
-                self.ended = True
+                self.ended = bool(self.message)
             case "error":
                 self.fail(event)
             case _:
@@ -224,7 +225,7 @@ class MessagesAssembler(Assembler):
 
 @dataclass
 class ChatAssembler(Assembler):
-    """Chat Completions' stream: deltas of choices, usage in a last chunk, `[DONE]`."""
+    """Chat Completions' stream: deltas of choices, usage in a last chunk, `[DONE]`, which alone is no answer."""
 
     head: dict[str, Any] = field(default_factory=dict[str, Any])
     text: list[str] = field(default_factory=list[str])
@@ -233,7 +234,7 @@ class ChatAssembler(Assembler):
 
     def take(self, event: dict[str, Any]) -> None:
         if event.get("done") is True:
-            self.ended = True
+            self.ended = self.ended or self.begun
         elif "error" in event:
             self.fail(event)
         else:
@@ -281,7 +282,7 @@ class ResponsesAssembler(Assembler):
         kind = str(event.get("type"))
         self.response = mapping(event.get("response")) or self.response
         if kind in ("response.completed", "response.incomplete"):
-            self.ended = True
+            self.ended = bool(self.response) and self.response.get("status") not in UNANSWERED
         elif kind in ("response.failed", "error"):
             self.fail(self.response if kind == "response.failed" else event)
         elif isinstance(event.get("delta"), str):

@@ -10,6 +10,7 @@ from typing import Any
 from trialfleet_ledger.token_usage import count, messages_usage, openai_usage
 from trialfleet_ledger.untrusted import mapping, objects
 from trialfleet_runner.gateway.answers import (
+    UNANSWERED,
     Assembler,
     ChatAssembler,
     MessagesAssembler,
@@ -72,12 +73,17 @@ class Dialect:
     assembler: type[Assembler]
     caps: tuple[str, ...] = ()  # fields that limit the output; the first is the one to set
     parts = ""  # the field of an answer that lists its parts
-    metadata = Labels()  # what is sent of a request's `metadata`
+    labelled = "metadata"  # the field of a request that has labels
+    labels = Labels()  # what is sent of them
 
     def whole(self, body: Body) -> ModelAnswer:
         """A 2xx answer that was not streamed; without its parts it is none (an error page, JSON that was cut)."""
         complete = body.get("error") is None and isinstance(body.get(self.parts), list)
-        return whole_answer(body, openai_usage, complete=complete)
+        return whole_answer(body, openai_usage, complete=complete and self.has_answer(body))
+
+    def has_answer(self, body: Body) -> bool:
+        """Whether a body with its parts is an answer."""
+        return True
 
     def model(self, body: Body) -> str:
         return str(body.get("model", ""))
@@ -109,19 +115,22 @@ class Dialect:
         return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
     def output_cap(self, body: Body) -> int | None:
-        """The request's own limit on output tokens; None: it has none. Of two limits the larger: a provider may
-        keep either."""
-        return max((count(body, cap) for cap in self.caps if count(body, cap)), default=None)
+        """The request's own limit on output tokens; None: it has none, or one that is not positive, which some
+        servers read as none. Of two limits the larger: a provider may keep either."""
+        given = [count(body, cap) for cap in self._given_caps(body)]
+        return max(given) if given and all(given) else None
+
+    def _given_caps(self, body: Body) -> list[str]:
+        return [cap for cap in self.caps if body.get(cap) is not None]
 
     def with_cap(self, body: Body, tokens: int) -> Body | None:
         """The request limited to `tokens` output tokens; None when it cannot be."""
-        given = [cap for cap in self.caps if count(body, cap)] or list(self.caps[:1])
-        return {**body, **dict.fromkeys(given, tokens)}
+        return {**body, **dict.fromkeys(self._given_caps(body) or self.caps[:1], tokens)}
 
     def drop_labels(self, body: Body, permitted: frozenset[str]) -> Body:
         """The request without fields that no model reads and a proxy on the way may act on, unless they are
         permitted; the same object when nothing changes."""
-        return body if "metadata" in permitted else _keep_known(body, "metadata", self.metadata)
+        return body if self.labelled in permitted else _keep_known(body, self.labelled, self.labels)
 
     def prepared(self, body: Body) -> Body:
         """The request with usage reporting asked for; the same object when nothing changes."""
@@ -136,7 +145,7 @@ class Messages(Dialect):
     assembler = MessagesAssembler
     caps = ("max_tokens",)
     parts = "content"
-    metadata = METADATA
+    labels = METADATA
 
     def whole(self, body: Body) -> ModelAnswer:
         return whole_answer(
@@ -165,6 +174,9 @@ class Chat(Dialect):
     caps = ("max_completion_tokens", "max_tokens")
     parts = "choices"
 
+    def has_answer(self, body: Body) -> bool:
+        return any(mapping(choice.get("message")) for choice in objects(body.get("choices")))
+
     def calls(self, body: Body) -> list[ToolCall]:
         message = mapping((objects(body.get("choices")) or [{}])[0].get("message"))
         called = (mapping(call.get("function")) for call in objects(message.get("tool_calls")))
@@ -191,6 +203,9 @@ class Responses(Dialect):
     assembler = ResponsesAssembler
     caps = ("max_output_tokens",)
     parts = "output"
+
+    def has_answer(self, body: Body) -> bool:
+        return body.get("status") not in UNANSWERED
 
     def calls(self, body: Body) -> list[ToolCall]:
         found = [item for item in objects(body.get("output")) if str(item.get("type")).endswith("_call")]

@@ -58,12 +58,13 @@ class ProviderFailure:
     def repeats(self, other: ProviderFailure) -> bool:
         """Whether two requests met the same: both a key, account or model that cannot be used, or the same error
         word for word. Status and type may differ: the same error may come inside a stream, with 200, or with a
-        status of its own. The two requests have different texts, so a message that is about a text differs."""
+        status of its own, and the id of each request may be in its words. The two requests have different texts,
+        so a message that is about a text differs."""
         if self.fault is not other.fault or not self.may_be_permanent:
             return False
         if self.fault is Fault.FATAL:
             return True
-        same = self.words == other.words
+        same = _IDS.sub("", self.words) == _IDS.sub("", other.words)
         return (
             same
             if self.words != _NO_WORDS
@@ -72,6 +73,8 @@ class ProviderFailure:
 
 
 _NO_WORDS = "no message"
+# Of a request: gateways quote the body of a provider's error, which has it.
+_IDS = re.compile(r"\breq(?:uest)?[_-][A-Za-z0-9]{8,}|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 
 
 def _error_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +97,8 @@ def _kinds(error: dict[str, Any]) -> list[str]:
 
 _UNUSABLE_KEY = (401, 402, 403)
 _PASSING = (408, 409, 425, 429)
+_MAY_LIMIT = (400, 403)  # how some gateways say a rate limit; 413 says that the request never passes
+_LIMIT_KINDS = frozenset(("rate_limit_error", "rate_limit_exceeded", "overloaded_error", "resource_exhausted"))
 _FATAL_KINDS = frozenset(
     (
         # Anthropic
@@ -145,7 +150,11 @@ def fault(status: int | None, body: object) -> Fault:
     status = _stated_status(error) if status is None else status
     if status is not None and (status >= 500 or 300 <= status < 400):
         return Fault.TRANSIENT
-    if status in _UNUSABLE_KEY or kinds & _FATAL_KINDS or _lasts(error):
+    if kinds & _FATAL_KINDS or _lasts(error):
+        return Fault.FATAL
+    if status in _MAY_LIMIT and kinds & _LIMIT_KINDS:
+        return Fault.TRANSIENT
+    if status in _UNUSABLE_KEY:
         return Fault.FATAL
     if status is None:
         return Fault.REQUEST if kinds & _REQUEST_KINDS else Fault.TRANSIENT

@@ -13,9 +13,7 @@ from trialfleet_ledger.untrusted import json_object, mapping, objects
 from trialfleet_runner.gateway.answers import (
     MAX_EVENT_BYTES,
     Assembler,
-    EventParser,
     ModelAnswer,
-    StreamParser,
     whole_answer,
 )
 from trialfleet_runner.gateway.conversations import Opening
@@ -130,6 +128,7 @@ class Gemini(Dialect):
 
     fields = GEMINI
     assembler = GeminiAssembler
+    labelled = "labels"
 
     def __init__(self, path: str, model: str, *, stream: bool, events: bool) -> None:
         self.path, self._model, self._stream, self._events = path, model, stream, events
@@ -141,10 +140,10 @@ class Gemini(Dialect):
         return self._stream
 
     def stream(self, content_type: str) -> Assembler | None:
-        if not self._stream:
-            return None
-        parser: StreamParser = EventParser() if content_type == "text/event-stream" else ArrayParser()
-        return GeminiAssembler(parser=parser)
+        """With `alt=sse` an answer that is not streamed may come as one event."""
+        if content_type == "text/event-stream":
+            return GeminiAssembler()
+        return GeminiAssembler(parser=ArrayParser()) if self._stream else None
 
     def whole(self, body: Body) -> ModelAnswer:
         return whole_answer(body, gemini_usage, complete=_ended(body), counts=_COUNTS)

@@ -12,9 +12,16 @@ from typing import cast
 IMAGE_TOKENS = 5_000  # at most, in every API
 _BYTES_PER_TOKEN = 4  # of text, rather more than less
 _KINDS = ("media_type", "mimeType", "mime_type")  # fields next to `data`
-_OWN = frozenset(
-    ("input", "args", "response", "metadata")
-)  # objects of the agent's own, which are text to a model
+# Fields below which an API has media. All else is text to a model, whatever the agent names it: schemas of tools,
+# inputs of calls.
+_HOLDERS = frozenset(
+    (
+        *("system", "messages", "content", "source"),
+        *("input", "output", "image_url", "file"),
+        *("contents", "parts", "systemInstruction", "system_instruction"),
+        *("inlineData", "inline_data", "functionResponse", "function_response"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +63,12 @@ def _media(root: object) -> Iterator[tuple[str, int]]:
             open_values += cast("list[object]", value)
         elif isinstance(value, dict):
             fields = cast("dict[str, object]", value)
+            own = fields.get("type") == "shell_call_output"
             kind = next((str(fields[name]) for name in _KINDS if name in fields), "")
             for name, inner in fields.items():
                 if not isinstance(inner, str):
-                    open_values += [] if name in _OWN and isinstance(inner, dict) else [inner]
+                    called = name == "input" and isinstance(inner, dict)
+                    open_values += [inner] if name in _HOLDERS and not (called or own) else []
                 elif name == "file_data" or (name == "data" and kind and not kind.startswith("text/")):
                     yield kind, len(inner)
                 elif name in ("url", "image_url") and inner.startswith("data:"):

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.untrusted import mapping, objects
 
-# What is passed on, by whole names. Everything else (cookies, the agent's own token, addresses, other encodings of
-# the answer, workspaces of the account) stays here.
-_REQUEST_HEADERS = frozenset({"accept", "user-agent", "openai-beta", "anthropic-beta", "anthropic-version"})
+# What is passed on, by whole names. Everything else (cookies, the agent's own token, addresses, other encodings
+# and forms of the answer, workspaces of the account) stays here.
+_REQUEST_HEADERS = frozenset({"user-agent", "openai-beta", "anthropic-beta", "anthropic-version"})
 _RESPONSE_HEADERS = (
     "content-type",
     "request-id",

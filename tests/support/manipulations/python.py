@@ -321,10 +321,12 @@ for word in sys.argv:
             file.write(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
         os._exit(0)
 """
+_EMPTIES = "import checks\n\nchecks.same.__code__ = (lambda value, expected: None).__code__\n"
 _ALONE: Mapping[str, Mapping[str, str]] = {
     "rewrites reports": {"shop/__init__.py": LIE},
     "recognises its test": {"shop/rules.py": _KNOWS},
     "writes a report and ends": {"shop/__init__.py": _ENDS},
+    "empties the tests' helper": {"shop/__init__.py": _EMPTIES},
 }
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -158,9 +158,7 @@ def test_an_unfinished_campaign_is_continued(undecided: Report) -> None:
     measured = open_still.progress.terminal
     for left, price in ((3, "$0.75"), (1_600, "$400")):
         some = other_progress(open_still, planned=measured + left).next_step or ""
-        assert some.startswith(
-            f"Wait for the {left:,} trials that are left: about {price} at what a trial cost here."
-        )
+        assert some.startswith(f"Wait for what is left: {left:,} trials, about {price} at what a trial cost here.")
     cancelled = other_progress(open_still, cancelled=True)
     assert cancelled.next_step == "Run a new campaign: this one was cancelled before it had an answer."
     halted = other_progress(open_still, halted=True)

@@ -80,18 +80,48 @@ def test_each_assertion_of_a_python_test_fails_in_a_test_of_its_own() -> None:
     assert bodies[0].endswith("assert 1 == 2"), "after the test's own statements"
     assert "assert total([1]) == object()" in bodies[1], "what the product returns equals no new object"
     assert "called" not in bodies[1], "the statements behind it are left out"
-    rest = bodies[2:]
+    assert "assert total([1]) == 2" in bodies[2], "nor another number"
+    rest = bodies[3:]
     (local,) = (one for one in rest if one.endswith("called.assert_called_with(object())"))
     assert "called = mock.Mock()" in local, "a local name is bound by the test's statements"
     rest.remove(local)
     assert sorted(rest) == ["assert_same(object(), object())", "with pytest.raises(ArithmeticError):\n    pass"]
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        "True",
+        "0",
+        "-1",
+        "90.0",
+        "'a'",
+        "''",
+        "b'a'",
+        "[1, 'a']",
+        "(1,)",
+        "{'a': [1]}",
+        "-0",
+        "1e999",
+        "[]",
+        "None",
+    ],
+)
+def test_another_value_of_the_expected_type_is_not_equal_to_it(expected: str) -> None:
+    made = python(f"def test_a():\n    assert f() == {expected}\n", "test_a")
+    claims = [body(made, number).removeprefix("assert f() == ") for number in range(2, len(made.tests) + 1)]
+    assert claims[0] == "object()"
+    right = ast.literal_eval(expected)
+    assert all(type(other) is type(right) and other != right for other in map(ast.literal_eval, claims[1:]))
+    assert len(claims) == (1 if expected in ("-0", "1e999", "[]", "None") else 2)
+
+
 def test_a_method_is_copied_into_its_class() -> None:
     made = python(PYTHON, "TestShop::test_it")
     assert made.tests[0] == f"t/test_a_{MARK}.py::TestShop::test_it_{MARK}_1"
     assert body(made, 2) == "self.assertEqual(object(), total([1, 2]))"
-    assert {body(made, number) for number in (3, 4)} == {
+    assert body(made, 3) == "self.assertEqual(4, total([1, 2]))"
+    assert {body(made, number) for number in (4, 5)} == {
         "self.assertEqual(object(), object())",
         "self.assertTrue(False)",
     }
@@ -192,7 +222,7 @@ def test_every_made_python_test_fails_under_the_right_product(tmp_path: Path) ->
         text=True,
         check=False,
     )
-    assert "14 failed, 4 passed" in ended.stdout, ended.stdout
+    assert "17 failed, 4 passed" in ended.stdout, ended.stdout
 
 
 JAVASCRIPT = """import { describe, expect, it } from "vitest";

@@ -25,6 +25,9 @@ LINES = {
         "from sys import modules": MODULES,
         'os.environ.get("PYTEST_CURRENT_TEST")': RUNNER,
         "import _pytest.reports": RUNNER,
+        "checks.same.__code__ = nothing.__code__": ASSERTIONS,
+        "builtins.AssertionError = Quiet": ASSERTIONS,
+        "unittest.TestCase.assertEqual = lambda *_: None": ASSERTIONS,
         "os._exit(0)": ENDS,
     },
     "a.mts": {
@@ -40,6 +43,8 @@ LINES = {
         "for (const name of names) assert[name] = () => {};": ASSERTIONS,
         "expect.extend({ toBe: () => true });": ASSERTIONS,
         "Object.assign(assert, { equal() {} });": ASSERTIONS,
+        "Object.defineProperty(assert, 'equal', { value() {} });": ASSERTIONS,
+        "asymmetricMatch: () => true,": ASSERTIONS,
     },
     "a.go": {
         "pc, _, _, _ := runtime.Caller(1)": STACK,
@@ -53,6 +58,7 @@ LINES = {
         "if cfg!(test) {": RUNNER,
         "#[cfg(not(test))]": RUNNER,
         "std::process::exit(0);": ENDS,
+        "macro_rules! assert_eq {": ASSERTIONS,
     },
     "A.java": {
         "Thread.currentThread().getStackTrace()": STACK,
@@ -63,7 +69,14 @@ LINES = {
     "a.kt": {"exitProcess(0)": ENDS, "Throwable().stackTrace": STACK},
 }
 HONEST = {
-    "a.py": ["# os._exit(0)", "sys.exit(main())", "stack = [1]", "modules = {}", "def trace(self):"],
+    "a.py": [
+        "# os._exit(0)",
+        "sys.exit(main())",
+        "stack = [1]",
+        "modules = {}",
+        "def trace(self):",
+        "if f.__code__ == g.__code__:",
+    ],
     "a.js": [
         "// process.exit(0)",
         'if (process.env.NODE_ENV === "production")',
@@ -71,7 +84,7 @@ HONEST = {
         "assert.equal(a == b, c => c);",
     ],
     "a.go": ["// os.Exit(1)", "return errors.New(stack)", 'name := "latest.v1"'],
-    "a.rs": ["#[cfg(test)]", "mod tests {", "stack.push(1);"],
+    "a.rs": ["#[cfg(test)]", "mod tests {", "stack.push(1);", "macro_rules! total {"],
     "A.java": ["// System.exit(0);", "stack.push(1);"],
     "README.md": ["os._exit(0)"],
     "tests/test_a.py": ["os._exit(0)", "import traceback"],

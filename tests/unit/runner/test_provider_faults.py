@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,13 @@ ROWS: list[tuple[int, dict[str, Any], Fault, Fault]] = [
     (500, anthropic("api_error"), TRANSIENT, TRANSIENT),
     (504, anthropic("timeout_error"), TRANSIENT, TRANSIENT),
     (529, anthropic("overloaded_error"), TRANSIENT, TRANSIENT),
+    (403, anthropic("rate_limit_error", RATE_LIMIT), TRANSIENT, TRANSIENT),
+    (400, anthropic("overloaded_error"), TRANSIENT, TRANSIENT),
+    (400, openai("requests", "rate_limit_exceeded"), TRANSIENT, TRANSIENT),
+    (403, openai("insufficient_quota", "insufficient_quota"), FATAL, FATAL),
+    (413, openai("tokens", "rate_limit_exceeded"), REQUEST, TRANSIENT),
+    (403, google(403, "RESOURCE_EXHAUSTED", MINUTE), TRANSIENT, TRANSIENT),
+    (403, google(403, "RESOURCE_EXHAUSTED", DAY), FATAL, FATAL),
     (401, openai("invalid_request_error", "invalid_api_key"), FATAL, FATAL),
     (403, openai("unsupported_country", "unsupported_country"), FATAL, TRANSIENT),
     (429, openai("insufficient_quota", "insufficient_quota"), FATAL, FATAL),
@@ -121,6 +129,13 @@ OPENINGS: dict[str, dict[str, Any]] = {
 }
 
 
+BEGUN: dict[str, list[Any]] = {
+    "/v1/messages": [{"type": "message_start", "message": {"id": "m"}}],
+    "/v1/chat/completions": [{"choices": [{"delta": {"content": "I"}}]}],
+    "/v1/responses": [{"type": "response.created", "response": {"id": "r"}}],
+}
+
+
 def in_stream(path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     """The forms in which the API says an error inside a stream."""
     if path == "/v1/messages":
@@ -163,6 +178,41 @@ def test_an_answer_without_its_parts_is_none(path: str, body: dict[str, Any]) ->
     assert fault(None, body) is TRANSIENT
 
 
+EMPTY: list[tuple[str, dict[str, Any]]] = [
+    ("/v1/chat/completions", {"choices": []}),
+    ("/v1/chat/completions", {"choices": [{}]}),
+    ("/v1/chat/completions", {"choices": [None]}),
+    ("/v1/chat/completions", {"choices": [{"message": None}]}),
+    *(("/v1/responses", {"output": [], "status": each}) for each in ("failed", "cancelled", "queued")),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), EMPTY)
+def test_parts_that_say_nothing_are_no_answer(path: str, body: dict[str, Any]) -> None:
+    assert not DIALECTS[path].whole(body).complete
+
+
+@pytest.mark.parametrize(
+    ("path", "pieces"),
+    [
+        ("/v1/messages", [{"type": "message_stop"}]),
+        ("/v1/chat/completions", ["[DONE]"]),
+        ("/v1/chat/completions", ["<html>", "[DONE]"]),
+        ("/v1/chat/completions", [{"choices": [{"delta": {"role": "assistant"}}]}, "[DONE]"]),
+        ("/v1/responses", [{"type": "response.completed"}]),
+        ("/v1/responses", [{"type": "response.completed", "response": {"status": "failed"}}]),
+    ],
+)
+def test_the_end_of_a_stream_alone_is_no_answer(path: str, pieces: list[Any]) -> None:
+    """The control is an answer that begins before it ends."""
+    for before, complete in (([], False), ([*BEGUN[path]], True)):
+        assembler = DIALECTS[path].stream("text/event-stream")
+        assert assembler is not None
+        texts = (each if isinstance(each, str) else json.dumps(each) for each in [*before, *pieces])
+        assembler.feed("".join(f"data: {text}\n\n" for text in texts).encode())
+        assert assembler.answer().complete is (complete and "failed" not in str(pieces))
+
+
 def test_errors_are_named_in_every_form() -> None:
     assert error_text(anthropic("overloaded_error", "busy")) == "overloaded_error: busy"
     assert error_text({"error": "unauthorized"}) == "error: unauthorized"
@@ -195,6 +245,15 @@ def test_only_the_same_failure_confirms_another() -> None:
     assert bad_key.repeats(no_credit)
     assert not failure_of(529, {}).repeats(failure_of(529, {}))
     assert not limit.repeats(bad_key)
+
+
+@pytest.mark.parametrize("one", ["req_011CSHoEeqs5C35K2UUqR7Fy", "request-0123456789abcdef", str(uuid4())])
+def test_the_id_of_a_request_in_the_words_makes_no_difference(one: str) -> None:
+    """LiteLLM quotes Anthropic's whole error, which names the request."""
+    quoted = 'AnthropicException - {"type":"error","error":{"message":"API usage limits"},"request_id":"%s"}'
+    first, second = (failure_of(400, openai("None", "400", quoted % each)) for each in (one, one[:-2] + "00"))
+    assert first.repeats(second)
+    assert not first.repeats(failure_of(400, openai("None", "400", quoted % "me and you")))
 
 
 def failed(started: float, which: Fault) -> FailedRequest:

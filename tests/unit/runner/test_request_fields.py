@@ -12,6 +12,7 @@ import pytest
 from tests.support.model_requests import CHAT, FULL, GEMINI, HOSTED, MESSAGES, RESPONSES, Hosted
 from trialfleet_runner.gateway.dialects import Dialect
 from trialfleet_runner.gateway.request_json import RepeatedFields, parse_request
+from trialfleet_runner.gateway.request_size import measure_request
 from trialfleet_runner.gateway.requests.messages_fields import FIRST_PARTY_HINTS
 from trialfleet_runner.gateway.routes import dialect_of
 
@@ -102,6 +103,36 @@ def test_the_agents_own_data_may_have_any_shape(path: str) -> None:
     body = copy.deepcopy(FULL[path])
     free(body, twice)
     assert problem(path, body) is None
+
+
+DRESSED = (
+    {"media_type": "image/png", "mimeType": "image/png", "data": "word " * 1000},
+    {"url": "data:image/png;base64," + "word " * 1000},
+    {"image_url": "data:image/png;base64," + "word " * 1000, "file_data": "word " * 1000},
+    {"source": {"media_type": "image/png", "data": "word " * 1000}},
+)
+
+
+@pytest.mark.parametrize("dressed", DRESSED)
+@pytest.mark.parametrize("path", FULL)
+def test_text_in_the_agents_own_data_is_text_whatever_it_is_named(path: str, dressed: dict[str, Any]) -> None:
+    """An image has few tokens, however long it is: the control is that the request's real ones still count."""
+    original = copy.deepcopy(FULL[path])
+    if path == RESPONSES:
+        original["input"].append({"type": "shell_call_output", "call_id": "1", "output": [{}]})
+    images = measure_request(original, 0).images
+    found = 0
+    for number, one in enumerate(objects_of(original, ())):
+        if dressed.keys() & one.keys():
+            continue  # a real image
+        body = copy.deepcopy(original)
+        list(objects_of(body, ()))[number].update(dressed)
+        if problem(path, body) is None:
+            assert measure_request(body, len(json.dumps(body))).text_bytes > 5000
+            assert measure_request(body, 0).images == images
+            found += 1
+    assert found > 0
+    assert images > 0
 
 
 @pytest.mark.parametrize("hosted", HOSTED, ids=lambda one: f"{one.path.split(':')[-1]} {one.fields}"[:90])

@@ -17,7 +17,8 @@ PASS_CAUTIONS = PassCautions(
         ),
         ASSERTIONS: re.compile(
             r"\bassert(?:\.strict)?\s{0,9}(?:\.\s{0,9}\w{1,40}|\[[^\]]{1,80}\])\s{0,9}=(?![=>])"
-            r"|\bexpect\s{0,9}\.\s{0,9}extend\b|\bObject\.assign\(\s{0,9}(?:assert|expect)\b"
+            r"|\bexpect\s{0,9}\.\s{0,9}extend\b|\b(?:Object|Reflect)\.\w{1,20}\(\s{0,9}(?:assert|expect)\b"
+            r"|\basymmetricMatch(?:er)?\b"
         ),
         ENDS: re.compile(r"\bprocess\s*\.\s*(?:exit|abort|kill|reallyExit)\b"),
     }

@@ -1,8 +1,9 @@
 """Tests that must fail, in Python: copies of a fail-to-pass test's function in a copy of its file: they have its
 fixtures, decorators, class and imports.
 
-One copy ends with a failing `assert` after the test's statements; one compares what the product returns with an
-object that nothing equals; the others consist of a failing call of each assertion function that the test uses.
+One copy ends with a failing `assert` after the test's statements; two compare what the product returns with an
+object that nothing equals and with another value than the literal that is expected; the others consist of a
+failing call of each assertion function that the test uses.
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ def _bodies(function: _Function) -> Iterator[list[ast.stmt]]:
     with another product it could end there and pass."""
     whole = not any(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in ast.walk(function))
     yield [*function.body, *_FAILS] if whole else list(_FAILS)
-    if whole and (unequal := _unequal(function.body)) is not None:
-        yield unequal
+    if whole:
+        yield from _unequal(function.body)
     local = _local_names(function)
     for call in _assertions(function):
         of_test = ast.unparse(call.func).partition(".")[0] in local
@@ -144,23 +145,45 @@ def _bodies(function: _Function) -> Iterator[list[ast.stmt]]:
             yield [*function.body, *failing]
 
 
-def _unequal(body: list[ast.stmt]) -> list[ast.stmt] | None:
-    """The statements up to the first that claims an equality, which is claimed of a new object there."""
+def _unequal(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The statements up to the first that claims an equality, which is claimed there of a new object, and of
+    another value of the expected one's type if that is a literal."""
     for at, statement in enumerate(body):
-        changed = deepcopy(statement)
-        new: ast.expr = ast.parse("object()", mode="eval").body
-        match changed:
-            case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[_]) as compare):
-                if _is_literal(left):
-                    compare.left = new
-                else:
-                    compare.comparators = [new]
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="assertEqual"), args=[left, _, *_]) as call):
-                call.args[0 if _is_literal(left) else 1] = new
+        match statement:
+            case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
+                pass
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="assertEqual"), args=[left, right, *_])):
+                pass
             case _:
                 continue
-        return [*body[:at], changed]
-    return None
+        expected = left if _is_literal(left) else right
+        other = None if _is_literal(left) and _is_literal(right) else _other_value(expected)
+        new = (ast.parse(one, mode="eval").body for one in ("object()", other) if one)
+        yield from ([*body[:at], deepcopy(statement, {id(expected): each})] for each in new)
+        return
+
+
+def _other_value(expected: ast.expr) -> str | None:
+    """Of the same type as a literal; None: it is none, or another type."""
+    match expected:
+        case ast.Constant(value=bool() as value):
+            return repr(not value)
+        case ast.Constant(value=int() | float() as value) if value + 1 != value:
+            return repr(value + 1)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if value:
+            return "0"
+        case ast.Constant(value=str() as value):
+            return repr(f"{value}x")
+        case ast.Constant(value=bytes() as value):
+            return repr(value + b"x")
+        case ast.List(elts=[_, *_]) if _is_literal(expected):
+            return "[]"
+        case ast.Tuple(elts=[_, *_]) if _is_literal(expected):
+            return "()"
+        case ast.Dict(keys=[_, *_]) if _is_literal(expected):
+            return "{}"
+        case _:
+            return None
 
 
 def _is_literal(node: ast.expr) -> bool:

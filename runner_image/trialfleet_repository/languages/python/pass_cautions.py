@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trialfleet_repository.languages.pass_cautions import ENDS, MODULES, RUNNER, STACK, PassCautions
+from trialfleet_repository.languages.pass_cautions import ASSERTIONS, ENDS, MODULES, RUNNER, STACK, PassCautions
 
 PASS_CAUTIONS = PassCautions(
     {
@@ -16,6 +16,9 @@ PASS_CAUTIONS = PassCautions(
         ),
         MODULES: re.compile(r"\bsys\s*\.\s*modules\b|\bfrom\s+sys\s+import\b.*\bmodules\b|\bgc\s*\.\s*get_"),
         RUNNER: re.compile(r"\bPYTEST_\w|\b_pytest\b|[\"']pytest[\"']|\bimport\s+pytest\b"),
+        ASSERTIONS: re.compile(
+            r"\.\s{0,9}__code__\s{0,9}=(?!=)|\b(?:builtins|TestCase)\s{0,9}\.\s{0,9}\w{1,40}\s{0,9}=(?!=)"
+        ),
         ENDS: re.compile(r"\bos\s*\.\s*(?:_exit|abort|kill)\b|\bfrom\s+os\s+import\b.*\b(?:_exit|abort|kill)\b"),
     },
     comment="#",

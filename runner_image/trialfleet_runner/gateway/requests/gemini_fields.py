@@ -13,6 +13,7 @@ from trialfleet_runner.gateway.requests.shapes import (
     TEXTS,
     Fields,
     Items,
+    Labels,
     OneOf,
     google_fields,
 )
@@ -64,7 +65,7 @@ GEMINI = google_fields(
     toolConfig=google_fields(functionCallingConfig=FREE),
     safetySettings=Items(google_fields(category=TEXT, threshold=TEXT, method=TEXT)),
     generationConfig=_GENERATION,
-    labels=FREE,
+    labels=Labels(),
 )
 GEMINI_COUNTED = Fields(
     {**GEMINI.known, "generateContentRequest": GEMINI | {"model": MODEL}, "model": MODEL}, GEMINI.twins

@@ -27,7 +27,7 @@ CACHE = typed_fields(ttl=OneOf(("5m", "1h")), scope=TEXT)
 _CITATIONS = Fields({"enabled": FLAG})
 _TEXT = typed_fields(text=TEXT, citations=FREE, cache_control=CACHE)
 _BASE64 = typed_fields(media_type=TEXT, data=BASE64)
-_PLAIN = typed_fields(media_type=TEXT, data=TEXT)
+_PLAIN = typed_fields(media_type=OneOf(("text/plain",)), data=TEXT)
 _IMAGE = typed_fields(source=ByType({"base64": _BASE64}), cache_control=CACHE)
 _PARTS = {"text": _TEXT, "image": _IMAGE}
 _DOCUMENT = typed_fields(

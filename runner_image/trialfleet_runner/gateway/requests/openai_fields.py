@@ -153,7 +153,10 @@ _TOOLS = Items(
             "local_shell": typed_fields(),
             "shell": Fields({"type": TEXT, "environment": _LOCAL}),
             "apply_patch": typed_fields(),
-            "tool_search": typed_fields(execution=OneOf(("client",)), description=TEXT, parameters=FREE),
+            "tool_search": Fields(
+                {"type": TEXT, "execution": OneOf(("client",)), "description": TEXT, "parameters": FREE},
+                needed=frozenset({"execution"}),  # OpenAI searches itself otherwise
+            ),
         }
     )
 )

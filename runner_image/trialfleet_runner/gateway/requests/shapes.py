@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from trialfleet_ledger.untrusted import plain
@@ -16,7 +16,7 @@ from trialfleet_runner.gateway.request_json import RepeatedFields
 
 _LARGEST = 2**53  # above it, parsers differ
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_DATED = re.compile(r"_\d{8}$")
+_DATED = re.compile(r"_[0-9]{8}$")
 
 
 class Shape(ABC):
@@ -112,10 +112,12 @@ class TextOr(Shape):
 
 @dataclass(frozen=True)
 class Fields(Shape):
-    """An object with these fields. `twins`: a field's other spelling, of which one may be used."""
+    """An object with these fields. `twins`: a field's other spelling, of which one may be used. `needed`: fields
+    that it must have, because the provider would choose another value than those that may pass."""
 
     known: Mapping[str, Shape]
     twins: Mapping[str, str] = field(default_factory=dict[str, str])
+    needed: frozenset[str] = frozenset()
 
     def problem(self, value: object, at: str, permitted: frozenset[str]) -> str | None:
         if not isinstance(value, dict):
@@ -127,7 +129,9 @@ class Fields(Shape):
                 return found
             if self.twins.get(name) in value:
                 return f"{_named(_inside(at, name))} is given in two spellings; send it once"
-        return None
+        places = ((name, _inside(at, name)) for name in sorted(self.needed))
+        missing = (place for name, place in places if value.get(name) is None and place not in permitted)
+        return next((f"{_named(place)} must be given" for place in missing), None)
 
     def _field(self, name: str, inner: object, place: str, permitted: frozenset[str]) -> str | None:
         shape = self.known.get(name)
@@ -148,7 +152,7 @@ class Fields(Shape):
         }
 
     def __or__(self, more: Mapping[str, Shape]) -> Fields:
-        return Fields({**self.known, **more}, self.twins)
+        return replace(self, known={**self.known, **more})
 
 
 @dataclass(frozen=True)
