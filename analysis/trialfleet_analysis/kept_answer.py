@@ -1,7 +1,7 @@
 """A finished campaign's answer, kept next to its tables. Computing it takes seconds.
 
-It belongs to the tables, the few records and the very programs that it was made of, named by one digest. Whoever
-can write it can write outcomes too; what is of another digest is not read.
+One digest names its words and the tables, the few records and the very programs that it was made of. What is of
+another digest is not read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CampaignAnswer(Frozen):
 
 
 class KeptAnswer(Record):
-    """`tables/answer.json`. `made_of`: digest of tables, records and programs."""
+    """`tables/answer.json`. `made_of`: digest of tables, records, programs and the answer itself."""
 
     made_of: Sha256
     answer: CampaignAnswer
@@ -42,21 +42,20 @@ class KeptAnswer(Record):
 
 def keep_answer(store: Store, found: CampaignTables, answer: CampaignAnswer) -> None:
     """Nothing is written where the store keeps no tables, or may not be written."""
-    made_of = _made_of(found)
+    made_of = _made_of(found, answer)
     if made_of is not None:
         with suppress(StoreError, OperatorError):
             store.put(_key(found), canonical_json(KeptAnswer(made_of=made_of, answer=answer)))
 
 
 def kept_answer(store: Store, found: CampaignTables) -> CampaignAnswer | None:
-    """None: there is none of these tables, by these programs."""
-    made_of = _made_of(found)
-    raw = store.get(_key(found)) if made_of else None
+    """None: there is none of these tables, by these programs, or it was changed."""
+    raw = store.get(_key(found)) if found.sealed is not None else None
     try:
         kept = None if raw is None else KeptAnswer.model_validate_json(raw)
     except ValidationError:
         return None
-    return kept.answer if kept is not None and kept.made_of == made_of else None
+    return kept.answer if kept is not None and kept.made_of == _made_of(found, kept.answer) else None
 
 
 def versions() -> dict[str, str]:
@@ -69,7 +68,7 @@ def _key(found: CampaignTables) -> str:
     return f"{found.frame.plan.campaign}/tables/answer.json"
 
 
-def _made_of(found: CampaignTables) -> str | None:
+def _made_of(found: CampaignTables, answer: CampaignAnswer) -> str | None:
     if found.sealed is None:
         return None
     frame = found.frame
@@ -82,6 +81,7 @@ def _made_of(found: CampaignTables) -> str | None:
         "out_of_time": frame.out_of_time,
         "faults": dict(frame.faults),
         "programs": [versions(), _sources()],
+        "answer": answer.model_dump(mode="json"),
     }
     return digest(facts)
 

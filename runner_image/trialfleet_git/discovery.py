@@ -65,6 +65,24 @@ def read_small(path: Path) -> bytes | None:
     return content
 
 
+def refuse_special_files(path: Path) -> None:
+    """Raises `UnreadableRepository` for a pipe, socket or device at `path` or below: git would wait for or read
+    it without end. Links are followed, each folder once."""
+    seen, left = set[tuple[int, int]](), [str(path)]
+    while left:
+        here = left.pop()
+        try:
+            info = os.stat(here)  # noqa: PTH116 - often called
+            if stat.S_ISDIR(info.st_mode) and (info.st_dev, info.st_ino) not in seen:
+                seen.add((info.st_dev, info.st_ino))
+                with os.scandir(here) as entries:
+                    left += [entry.path for entry in entries if not entry.is_file()]
+        except OSError:  # also a link that leads nowhere
+            continue
+        if not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode):
+            raise UnreadableRepository(f"{here} is not a file")
+
+
 def read_head(git_dir: Path) -> bytes | None:
     """The content of HEAD; of the old form, a link to a branch, what it stands for."""
     head = git_dir / "HEAD"

@@ -14,7 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trialfleet_git.discovery import RepositoryPlace, UnreadableRepository, find_repository, read_head, read_small
+from trialfleet_git.discovery import (
+    RepositoryPlace,
+    UnreadableRepository,
+    find_repository,
+    read_head,
+    read_small,
+    refuse_special_files,
+)
 from trialfleet_git.environment import environment
 
 _EMPTY_TREES = {
@@ -106,7 +113,9 @@ def _make_view(folder: Path, place: RepositoryPlace, head: bytes, config: Config
     (folder / "HEAD").write_bytes(head)
     (folder / "config").write_bytes(_view_configuration(config).encode("utf-8", "surrogateescape"))
     (folder / "objects/info/alternates").write_bytes(_quoted(place.common_dir / "objects") + b"\n")
+    refuse_special_files(place.common_dir / "objects")
     for name, target in _links(place, values):
+        refuse_special_files(target)
         (folder / name).symlink_to(target)
     is_bare = place.git_dir == place.common_dir and values.get("core.bare", "false").lower() in _YES
     is_partial = any(_PARTIAL.fullmatch(name) for name in values)

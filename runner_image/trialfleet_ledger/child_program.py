@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,12 @@ class ChildFailure:
 
     def __str__(self) -> str:
         return f"`{self.command}` {self.reason}"
+
+
+def python_module(name: str) -> tuple[str, ...]:
+    """Words that start a module of ours with this interpreter. `-P`: the current folder, which may be a repository
+    of somebody else, has no say in what it imports."""
+    return (sys.executable, "-P", "-m", name)
 
 
 def run_program(

@@ -32,6 +32,7 @@ class Journal:
         self._noted: dict[str, str] = {}
         self._named: dict[str, str] = {}
         self._last: int | None = None  # the newest entry that is known; 0: there is none
+        self._own = (0, "")  # the last entry that was created here, and its SHA-256
 
     def begin(self, *, after: int) -> int:
         """Name the plan, at once if there is no entry yet. `after`: how many entries there were by another record.
@@ -75,13 +76,24 @@ class Journal:
         number = self._newest() if self._last is None else self._last
         created = False
         while not created:
-            number += 1
-            entry = JournalEntry(plan=self.plan_sha256(), number=number, at=self._clock(), records=names)
+            previous, number = self._digest_of(number), number + 1
+            entry = JournalEntry(
+                plan=self.plan_sha256(), number=number, at=self._clock(), previous=previous, records=names
+            )
             checkpoint("journal.before")
-            key = keys.numbered(self._campaign, "journal", number)
-            created = self._store.create(key, canonical_json(entry))
+            key, raw = keys.numbered(self._campaign, "journal", number), canonical_json(entry)
+            created = self._store.create(key, raw)
             checkpoint("journal.after")
             self._last = number
+            if created:
+                self._own = number, sha256(raw)
+
+    def _digest_of(self, number: int) -> str | None:
+        """Of this entry's bytes; None: it is not there."""
+        if number == self._own[0]:
+            return self._own[1] or None
+        raw = self._store.get(keys.numbered(self._campaign, "journal", number))
+        return None if raw is None else sha256(raw)
 
     def _newest(self) -> int:
         return max(list_entries(self._store, self._campaign), default=0)

@@ -83,8 +83,20 @@ def read_journal(store: Store, campaign: str, *, over_s: float = WHILE_READING_S
         for name, digest in entry.records.items():
             records.setdefault(name, digest)
         plan = plan or entry.plan
+        if entry.previous is not None:
+            before = keys.numbered(campaign, "journal", entry.number - 1)
+            faults |= _compare(store, before, values.get(before), entry.previous, over_s=over_s)
     absent = epoch is not None and epoch.plan is None and not wanted
     return StoredJournal(records, faults, plan, absent=absent)
+
+
+def _compare(store: Store, key: str, raw: bytes | None, written: str, *, over_s: float) -> dict[str, str]:
+    """What is wrong with a record. `raw`: as it was read; `written`: the SHA-256 of what was written."""
+    try:
+        settle_value(store, key, raw, partial(require_digest, written), over_s=over_s)
+    except WrongValue as error:
+        return describe_fault(key, "deleted" if error.value is None else "changed")
+    return {}
 
 
 def _newest_epoch(store: Store, campaign: str, faults: dict[str, str], *, over_s: float) -> Epoch | None:
@@ -140,13 +152,7 @@ class CheckedReads(ObservedReads):
         return faults
 
     def _settle(self, key: str, *, over_s: float) -> dict[str, str]:
-        try:
-            settle_value(
-                self.store, key, self.store.get(key), partial(require_digest, self.written[key]), over_s=over_s
-            )
-        except WrongValue as error:
-            return describe_fault(key, "deleted" if error.value is None else "changed")
-        return {}
+        return _compare(self.store, key, self.store.get(key), self.written[key], over_s=over_s)
 
 
 def check_reads(store: Store, campaign: str, journal: StoredJournal) -> CheckedReads:

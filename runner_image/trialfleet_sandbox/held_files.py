@@ -14,6 +14,7 @@ from trialfleet_sandbox.processes import read_proc
 
 _TMPFS = ("tmp", "dev/shm")  # in a mount namespace of a sandbox: memory, and the sandbox's alone
 _DELETED = " (deleted)"
+_INODE_BYTES = 1024  # of the kernel's memory for each file of a tmpfs, as the kernel itself estimates
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _memfd_device() -> int:
 
 
 def _tmpfs_sizes(pids: Iterable[int]) -> dict[int, int]:
-    """Bytes in the tmpfs of the processes' mount namespaces other than ours, by device."""
+    """Bytes in the tmpfs of the processes' mount namespaces other than ours, with their inodes, by device."""
     sizes: dict[int, int] = {}
     for pid, name in ((pid, name) for pid in _one_for_each_namespace(pids) for name in _TMPFS):
         with contextlib.suppress(OSError):
@@ -90,7 +91,8 @@ def _tmpfs_sizes(pids: Iterable[int]) -> dict[int, int]:
             # The same as ours: a namespace that is still set up.
             if (device := inside.stat().st_dev) not in {outside.stat().st_dev, *sizes}:
                 room = os.statvfs(inside)
-                sizes[device] = (room.f_blocks - room.f_bfree) * room.f_frsize
+                inodes = (room.f_files - room.f_ffree) * _INODE_BYTES
+                sizes[device] = (room.f_blocks - room.f_bfree) * room.f_frsize + inodes
     return sizes
 
 

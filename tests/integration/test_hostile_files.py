@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import select
 import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,8 +18,12 @@ import pytest
 from tests.integration.test_tool_environment_build import reference
 from tests.support.git_repositories import Made
 from tests.support.real_campaign import ran
+from tests.support.waiting import wait_until
 from trialfleet_agents.program import find_program, version_of
+from trialfleet_controller.backends.local.processes import create_launcher
+from trialfleet_controller.hosting.private_ray import PrivateRay
 from trialfleet_controller.planning.repository_programs import refuse_repository_program
+from trialfleet_ledger.child_program import python_module
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import uv_program
 from trialfleet_ledger.records.agent import AgentSpec
@@ -29,6 +36,8 @@ from trialfleet_repository.languages.ecmascript.registry import find_npm_registr
 from trialfleet_repository.languages.go.registry import find_go_proxy
 from trialfleet_repository.trees import TreeEntry, pack
 
+CHECKOUT = Path(__file__).parents[2]
+PARTS = ("runner_image", "controller", "tasks", "analysis")
 THEIRS, OURS = "https://theirs.invalid", "https://ours.invalid"
 CONFIGURATION = {  # of a project, in the form of each tool
     "uv.toml": 'index-url = "{0}/simple"\n',
@@ -58,6 +67,23 @@ def current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What modules make that lie in the current folder under names that our processes import."""
+    folder, mark = tmp_path / "theirs", tmp_path / "mark"
+    folder.mkdir()
+    for name in (
+        "trialfleet_analysis",
+        "trialfleet_controller",
+        "trialfleet_runner",
+        "trialfleet_ledger",
+        "typing",
+    ):
+        (folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\nraise SystemExit(9)\n")
+    monkeypatch.chdir(folder)
+    return mark
 
 
 def python_index() -> str:
@@ -237,6 +263,58 @@ def test_no_program_is_started_by_its_path(tmp_path: Path, monkeypatch: pytest.M
 
 def agent_with(binary: Path | str) -> AgentSpec:
     return AgentSpec(kind="claude-code", options={"binary": str(binary)})
+
+
+@pytest.mark.parametrize("module", ["trialfleet_runner.console", "trialfleet_analysis.viewer.answer_process"])
+def test_no_module_of_the_current_folder_is_imported(module: str, mark: Path) -> None:
+    words = python_module(module)
+    subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert not mark.exists()
+    plain = subprocess.run([word for word in words if word != "-P"], capture_output=True, check=False)
+    assert plain.returncode == 9, "the control"
+    assert mark.exists()
+
+
+def test_no_runner_imports_from_the_current_folder(mark: Path, tmp_path: Path) -> None:
+    launcher = create_launcher(None, tmp_path)
+    runner = launcher.start(tmp_path / "no grants", tmp_path / "log")
+    wait_until(lambda: bool(select.select([runner.pidfd], [], [], 0)[0]), "the end")
+    assert runner.reap() != 9
+    launcher.close()
+    assert not mark.exists()
+
+
+def test_our_modules_are_started_in_one_way() -> None:
+    """Another way would look in the current folder first."""
+    sources = [
+        path for part in PARTS for path in (CHECKOUT / part).rglob("*.py") if path.name != "child_program.py"
+    ]
+    assert len(sources) > 500
+    assert [path for path in sources if re.search(r'executable, "-m"', path.read_text("utf-8"))] == []
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_no_worker_of_ray_imports_from_the_current_folder(mark: Path) -> None:
+    private = PrivateRay(cpus=2)
+    try:
+        there = private.ray.get(private.ray.remote(lambda: sys.path).remote())
+    finally:
+        private.close()
+    assert str(mark.with_name("theirs")) not in there
+    assert "" not in there
+    assert not mark.exists()
+
+
+def test_a_picture_is_not_drawn_as_the_current_folder_says(mark: Path) -> None:
+    """A link to `/dev/zero` would be read without end."""
+    Path("matplotlibrc").write_bytes(b"\xff")
+    drawn = "from trialfleet_analysis.report.pictures.drawing import load_matplotlib as load; load()"
+    for program, code in ((drawn, 0), ("import matplotlib", 1)):
+        ended = subprocess.run((sys.executable, "-P", "-c", program), capture_output=True, text=True, check=False)
+        assert ended.returncode == code, ended.stderr
+    assert not mark.exists()
 
 
 def test_a_program_of_the_repository_is_no_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@ started has plain git as its control: there the same repository starts the progr
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -216,6 +218,32 @@ def test_a_form_of_storage_that_is_not_known_is_refused(name: str, value: str, t
     made.git("config", f"extensions.{name}", value)
     with pytest.raises(UnreadableRepository, match="in a form that is not known"):
         open_repository_view(made.folder)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize(
+    "name",
+    ["HEAD", "config", "commondir", "index", "packed-refs", "shallow", "info/exclude", "refs/heads/x", "logs/HEAD",
+     "objects/info/alternates", "objects/pack/pack-1.idx", "objects/00/1", "ORIG_HEAD", "sharedindex.1"],
+)  # fmt: skip
+def test_nothing_without_an_end_is_read(name: str, kind: str, tmp_path: Path) -> None:
+    """A pipe that nobody writes to, or a link to a device. Also behind a link to a folder, and a loop of links."""
+    made = Made(tmp_path / "shop")
+    made.commit("Start", shop__cart="x = 1\n")
+    path = made.folder / ".git" / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    (made.folder / ".git/refs/loop").symlink_to("..")
+    moved = made.folder / ".git/objects"
+    moved.rename(tmp_path / "objects")
+    moved.symlink_to(tmp_path / "objects")
+    with suppress(UnreadableRepository):
+        assert open_repository_view(made.folder) is None, "read as no repository"
+    path.unlink()
 
 
 def test_no_object_replaces_another(tmp_path: Path) -> None:

@@ -62,10 +62,10 @@ PAGES: dict[str, Page] = {
     "/trials.csv": lambda site: site.table({}),
     "/trials.parquet": lambda site: site.parquet({}),
     "/trial/{trial}": lambda site: site.trial(TRIAL.id),
-    "/trial/{trial}/{attempt:int}": lambda site: site.trial(TRIAL.id, 1),
+    "/trial/{trial}/{attempt:attempt}": lambda site: site.trial(TRIAL.id, 1),
     "/now": lambda site: site.now(),
-    "/trial/{trial}/{attempt:int}/output": lambda site: site.output(TRIAL.id, 1),
-    "/trial/{trial}/{attempt:int}/file/{path:path}": lambda site: site.file(TRIAL.id, 1, "patch.diff"),
+    "/trial/{trial}/{attempt:attempt}/output": lambda site: site.output(TRIAL.id, 1),
+    "/trial/{trial}/{attempt:attempt}/file/{path:path}": lambda site: site.file(TRIAL.id, 1, "patch.diff"),
     "/pair/{a}/{b}": lambda site: site.pair(TRIAL.id, OTHER.id),
 }
 PAGES_OF_NOTHING = {"/assets/{name}", "/live.json"}  # fonts and styles; counts
@@ -96,7 +96,7 @@ def test_every_command_is_listed() -> None:
 
 def test_every_endpoint_is_listed(tmp_path: Path) -> None:
     app = cast("Any", application(site_of(write(tmp_path, blocks=0)), Access(8080, "token")))
-    assert {route.path for route in app.routes} == PAGES.keys() | PAGES_OF_NOTHING
+    assert {route.path for route in app._app.routes} == PAGES.keys() | PAGES_OF_NOTHING
 
 
 @pytest.mark.parametrize(("blocks", "looks"), [(1, 1), (3, 0)])

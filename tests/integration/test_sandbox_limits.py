@@ -89,6 +89,7 @@ FOLDERS = {
     "/tmp": "fill(os.open('/tmp/x', os.O_CREAT | os.O_RDWR))",
     "/dev/shm": "fill(os.open('/dev/shm/x', os.O_CREAT | os.O_RDWR))",
     "unlinked": "fill(os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR))",
+    "empty files": "for n in range(size * 1024):\n    os.mknod(f'/tmp/{n}')",
 }
 
 

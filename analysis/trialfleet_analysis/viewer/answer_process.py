@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from trialfleet_analysis.kept_answer import CampaignAnswer, versions
 from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_ledger.child_program import python_module
 
 
 class AnswerError(Exception):
@@ -24,10 +25,11 @@ class AnswerProcess:
 
     def __call__(self, found: CampaignTables) -> CampaignAnswer:
         """Raises `AnswerError`."""
-        argv = [sys.executable, "-m", __name__]
         pipe = subprocess.PIPE
         # A separate session: Ctrl-C goes to the server, which ends this process
-        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        with subprocess.Popen(
+            python_module(__name__), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        ) as process:
             self._running = process
             if self._closed:
                 process.kill()

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -33,12 +33,18 @@ HEADERS = {
 }
 
 
-def application(site: CampaignSite, access: Access) -> ASGIApp:
+class _AttemptNumber(IntegerConvertor):
+    regex = "[0-9]{1,9}"  # `int` refuses a number of thousands of digits
+
+
+register_url_convertor("attempt", _AttemptNumber())
+
+
+def application(site: CampaignSite, access: Access) -> Guard:
     """Every answer has the headers above; nobody gets one without the token."""
-    guard = Middleware(Guard, access=access)
-    app = Starlette(routes=_routes(site), exception_handlers=_refusals(site), middleware=[guard])
+    app = Starlette(routes=_routes(site), exception_handlers=_refusals(site))
     app.router.redirect_slashes = False  # no answer leads to an address that a request names
-    return app
+    return Guard(app, access)  # outside of Starlette's own middleware, whose answer to an error it guards too
 
 
 def _routes(site: CampaignSite) -> list[Route]:
@@ -62,10 +68,10 @@ def _routes(site: CampaignSite) -> list[Route]:
         Route("/trials.csv", table),
         Route("/trials.parquet", table),
         Route("/trial/{trial}", trial),
-        Route("/trial/{trial}/{attempt:int}", trial),
+        Route("/trial/{trial}/{attempt:attempt}", trial),
         Route("/now", page(lambda _: site.now())),
-        Route("/trial/{trial}/{attempt:int}/output", page(lambda r: site.output(**r.path_params))),
-        Route("/trial/{trial}/{attempt:int}/file/{path:path}", file),
+        Route("/trial/{trial}/{attempt:attempt}/output", page(lambda r: site.output(**r.path_params))),
+        Route("/trial/{trial}/{attempt:attempt}/file/{path:path}", file),
         Route("/pair/{a}/{b}", pair),
         Route("/assets/{name}", _asset),
         Route("/live.json", live),

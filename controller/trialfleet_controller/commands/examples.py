@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from trialfleet_ledger.child_program import python_module
+
 DEMO = "trialfleet-demo"
 
 
@@ -92,7 +94,7 @@ def demo(folder: Path) -> None:
     """
     EXAMPLES["quickstart"].copy(folder)
     for words in _demo_steps(folder / "quickstart"):
-        ended = subprocess.run([sys.executable, "-m", "trialfleet_runner.console", *words], check=False)
+        ended = subprocess.run([*python_module("trialfleet_runner.console"), *words], check=False)
         if ended.returncode:
             sys.exit(ended.returncode)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from trialfleet_controller.hosting import ray_reaper
 from trialfleet_controller.hosting.on_ray import NAMESPACE
-from trialfleet_controller.hosting.private_ray import OBJECT_STORE_BYTES, RayReaper, quietly, use_token
+from trialfleet_controller.hosting.private_ray import OBJECT_STORE_BYTES, RayReaper, job_config, quietly, use_token
 from trialfleet_ledger.errors import OperatorError
 
 JOINING_S = 60.0
@@ -58,7 +58,13 @@ class JoinedRay:
         return self._connect(address)
 
     def _connect(self, address: str) -> None:
-        self.ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+        self.ray.init(
+            address=address,
+            namespace=NAMESPACE,
+            job_config=job_config(),
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
 
     def _start_node(self, address: str) -> None:
         self.ray.shutdown()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trialfleet_controller.hosting import ray_reaper
+from trialfleet_ledger.child_program import python_module
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.owned_folder import mark_folder
 
@@ -97,7 +98,7 @@ class _Head:
         try:
             with (Path(folder) / "head.log").open("wb") as output:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", _HEAD, str(writing), json.dumps(whole)],
+                    [*python_module(_HEAD), str(writing), json.dumps(whole)],
                     env={**env, ray_reaper.VARIABLE: folder},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
@@ -122,7 +123,9 @@ class _Head:
             use_token()
             if "address" not in said:
                 raise ConnectionError(said.get("error", self._last_words()))
-            ray.init(address=said["address"], log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(
+                address=said["address"], job_config=job_config(), log_to_driver=False, logging_level=logging.ERROR
+            )
         except Exception as error:
             ray.shutdown()
             self.end()
@@ -149,6 +152,12 @@ def quietly() -> Any:
     worker: Any = import_module("ray._private.worker")
     worker._worker_logs_enabled = False
     return import_module("ray")
+
+
+def job_config() -> Any:
+    """Of a driver whose current folder, which may be a repository of somebody else, is not the first place where
+    Ray's workers look for modules: Ray adds none for a client's job."""
+    return import_module("ray.job_config").JobConfig(_client_job=True)
 
 
 def use_token() -> None:

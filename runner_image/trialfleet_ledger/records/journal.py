@@ -13,8 +13,10 @@ RecordName = Annotated[str, Field(pattern=r"^(?:[a-z0-9]{1,40}/){0,3}[a-z0-9-]{1
 
 class JournalEntry(BoundRecord):
     """`journal/<k>.json`: records that the store had taken before this entry was written. `records`: key below the
-    campaign -> SHA-256 of its bytes. Entry *k* exists only after entry *k* - 1, so a missing one was deleted."""
+    campaign -> SHA-256 of its bytes. Entry *k* exists only after entry *k* - 1, so a missing one was deleted;
+    `previous`: the SHA-256 of its bytes, so an edited one is seen."""
 
     number: Ordinal
     at: Moment
+    previous: Sha256 | None = None
     records: dict[RecordName, Sha256] = Field(default_factory=dict[RecordName, Sha256])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,16 @@ def test_other_programs_have_no_kept_answer(store: DirectoryStore, monkeypatch: 
 def test_a_damaged_one_is_computed_again(store: DirectoryStore, raw: bytes) -> None:
     (store.root / "demo/tables/answer.json").write_bytes(raw)
     assert kept(store) is None
+
+
+def test_words_that_were_edited_are_not_read(store: DirectoryStore) -> None:
+    path = store.root / "demo/tables/answer.json"
+    held = json.loads(path.read_bytes())
+    assert kept(store) is not None
+    for name, value in (("sentences", ["The treatment passes more often."]), ("cautions", ["x"]), ("banner", "x")):
+        assert held["answer"][name] != value
+        path.write_text(json.dumps(held | {"answer": held["answer"] | {name: value}}))
+        assert kept(store) is None
 
 
 def test_a_process_computes_it_and_names_its_failure(store: DirectoryStore) -> None:

@@ -20,6 +20,7 @@ from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_controller.commands import pull as pull_command
 from trialfleet_controller.commands.pull import pull
 from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.journal_check import check_ledger
 from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.bundle import pack, unpack
@@ -385,6 +386,23 @@ def test_a_plan_whose_cells_name_another_task_is_refused(copied: Path) -> None:
     file.write_bytes(canonical_json(value))
     with pytest.raises(OperatorError, match="cells name tasks that the plan does not have: alpha"):
         tables_of(copied)
+
+
+def test_an_entry_that_no_longer_names_a_deleted_trial_is_named(copied: Path) -> None:
+    """And the trial is not drawn again: nothing starts."""
+    (copied / OF_TRIALS["outcome"]).unlink()
+    shutil.rmtree(copied / f"attempts/{TRIALS[0].id}")
+    for path in copied.glob("journal/*.json"):
+        value = json.loads(path.read_bytes())
+        named = {name: digest for name, digest in value["records"].items() if TRIALS[0].id not in name}
+        if named != value["records"]:
+            path.write_bytes(canonical_json(value | {"records": named}))
+            changed = f"journal/{path.name} was changed after it was written"
+    assert changed in tables_of(copied).frame.tampered
+    assert changed in read(DirectoryStore(copied.parent)).cautions[0]
+    assert changed in "\n".join(lines(read_status(DirectoryStore(copied.parent), PLAN.campaign)))
+    with pytest.raises(OperatorError, match=changed):
+        check_ledger(Ledger(DirectoryStore(copied.parent), PLAN.campaign))
 
 
 def test_an_entry_under_the_number_of_another_is_named(copied: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from html import unescape
-from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -15,11 +15,24 @@ from hypothesis import strategies as st
 
 from trialfleet_analysis.viewer.access import Access
 from trialfleet_analysis.viewer.addresses import ServedAddresses
-from trialfleet_analysis.viewer.server import application
+from trialfleet_analysis.viewer.server import HEADERS, application
 from trialfleet_analysis.viewer.site import CampaignSite
 
+
+class BrokenSite(Exception): ...
+
+
+class Broken:
+    """A campaign of which no page can be made."""
+
+    campaign = "demo"
+
+    def __getattr__(self, name: str) -> Any:
+        raise BrokenSite(name)
+
+
 ACCESS = Access(8080, "right")
-APP = application(CampaignSite(cast("Any", SimpleNamespace(campaign="demo")), ServedAddresses()), ACCESS)
+APP = application(CampaignSite(cast("Any", Broken()), ServedAddresses()), ACCESS)
 HERE = "http://127.0.0.1:8080"
 
 
@@ -39,7 +52,8 @@ def ask(path: str, query: str = "token=right", **headers: str) -> tuple[int, dic
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(APP(cast("Any", scope), receive, send))
+    with suppress(BrokenSite):  # answered, and raised for the log
+        asyncio.run(APP(cast("Any", scope), receive, send))
     head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], head, b"".join(one.get("body", b"") for one in sent[1:]).decode()
 
@@ -81,6 +95,20 @@ def test_the_page_that_was_asked_for_is_kept() -> None:
 def test_no_answer_is_a_redirect(path: str) -> None:
     status, head, _ = ask(path, "", cookie=f"{ACCESS.cookie}=right")
     assert (status, "location" in head) == (404, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/", 500), ("/trials", 500), ("/trial/x/1", 500), (f"/trial/x/{'9' * 5000}", 404), ("/trial/x/-1", 404),
+     (f"/trial/x/{'9' * 5000}/file/a", 404), ("/nothing", 404)],
+)  # fmt: skip
+def test_errors_have_the_headers_too(path: str, status: int) -> None:
+    found, head, page = ask(path, "", cookie=f"{ACCESS.cookie}=right")
+    assert (found, {name.lower(): head.get(name.lower()) for name in HEADERS}) == (
+        status,
+        {name.lower(): value for name, value in HEADERS.items()},
+    )
+    assert page
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import io
 import os
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
@@ -44,19 +44,26 @@ ABOUT: dict[PictureFormat, dict[str, str | None]] = {
 @cache
 def load_matplotlib() -> Any:
     """Imported when a picture is drawn; what it finds out about the machine's fonts is not kept, so that it writes
-    nothing into the user's folders."""
+    nothing into the user's folders. It does not see a `matplotlibrc` of the current folder, which it would read
+    first: the folder may be a repository of somebody else."""
     with _open_folder() as folder:
-        before = os.environ.get("MPLCONFIGDIR")
+        before, exists = os.environ.get("MPLCONFIGDIR"), os.path.exists
         os.environ["MPLCONFIGDIR"] = folder
+        os.path.exists = partial(_exists_elsewhere, exists)
         try:
             for name in PARTS:
                 import_module(f"matplotlib.{name}")
         finally:
+            os.path.exists = exists
             if before is None:
                 del os.environ["MPLCONFIGDIR"]
             else:
                 os.environ["MPLCONFIGDIR"] = before
     return import_module("matplotlib")
+
+
+def _exists_elsewhere(exists: Callable[[Any], bool], path: Any) -> bool:
+    return path != "matplotlibrc" and exists(path)
 
 
 def _open_folder() -> TemporaryDirectory[str]:

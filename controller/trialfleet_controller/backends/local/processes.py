@@ -7,12 +7,12 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from trialfleet_ledger.child_program import python_module
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
@@ -21,7 +21,7 @@ from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
 # fraction of a core. One that has died is noticed at once.
 ANSWER_S = 300.0
 ENDS_WITHIN_S = 60.0
-FORK_SERVER = (sys.executable, "-m", "trialfleet_runner.attempt.fork_server")
+FORK_SERVER = python_module("trialfleet_runner.attempt.fork_server")
 
 
 class RunnerProcess(Protocol):
