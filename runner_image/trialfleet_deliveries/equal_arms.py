@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from trialfleet_deliveries.condition_parts import PartName, differing_parts, list_later_parts
 from trialfleet_ledger.plan import Plan
-from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.plurals import enumerate_words, plural
 
 # An agent's own choices: most of what they do is in its first request, of the rest it is not known.
 _MAY_ACT_LATER: frozenset[PartName] = frozenset({"settings", "options"})
@@ -49,18 +49,14 @@ nothing else, so any difference between them is chance (an A/A check).
         """
         number = "the one complete block" if self.blocks == 1 else f"all {plural(self.blocks, 'complete block')}"
         blocks = f"{number} that they share"
-        parts = _enumerate(self.parts) if self.parts else ""
-        same = f"{_enumerate(self.conditions)} sent the model the same first request in {blocks}."
+        parts = enumerate_words(self.parts) if self.parts else ""
+        same = f"{enumerate_words(self.conditions)} sent the model the same first request in {blocks}."
         chance = "any difference between them is chance (an A/A check)."
         if self.later:
             return f"{same} Unless what they differ in ({parts}) acts later in a run, {chance}"
         if self.parts:
             return f"{same} They differ in {parts} alone, which every request would show, so {chance}"
         return f"{same} They differ in nothing else, so {chance}"
-
-
-def _enumerate(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def find_equal_arms(plan: Plan, measured: Iterable[MeasuredRequest]) -> tuple[EqualArms, ...]:

@@ -42,7 +42,7 @@ from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_statistics.intervals import PooledInterval, pooled_random
 
-DRAWN = range(450)  # seeds: without what takes long
+DRAWN = range(561)  # seeds, every shape of every kind: without what takes long
 READ = DRAWN[::2]  # of these every sentence is looked up
 WHOLE = range(2_000, 2_012)  # with what takes long
 TASKS = Path(__file__).parents[2] / "tasks" / "quickstart"
@@ -90,7 +90,7 @@ def every_sample(folder: Path) -> Iterator[tuple[str, str]]:
     """Section and sentence of each surface but the drawn campaigns. `folder`: an empty one, for stores."""
     lively = read(write(folder / "lively", lifelike_plan(reps=4), lifelike()), "preamble-vs-pull")
     reports = (lively, made(), made(1, 2), made(3, 2, declared=False), replace(made(2, 3), dry_run=True))
-    for report in (*reports, *_with_equal_arms()):
+    for report in (*reports, *_with_equal_arms(), _between_looks()):
         yield from of_report(report)
     yield from of_status()
     yield from ((where, one.replace(str(folder), "/store")) for where, one in of_viewer(folder))
@@ -104,6 +104,11 @@ EQUAL = (
     EqualArms(("none", "placebo", "flat_llm"), 4, ("effort", "pull"), ("pull",)),
     EqualArms(("none", "placebo"), 4, ("effort", "settings"), ("settings",)),
 )
+
+
+def _between_looks() -> Report:
+    found = made(2, 3)
+    return worded(replace(found, progress=replace(found.progress, looked_blocks=2, complete_blocks=3)))
 
 
 def _with_equal_arms() -> Iterator[Report]:

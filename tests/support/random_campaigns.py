@@ -20,7 +20,7 @@ from trialfleet_designs.comparison.columns import Columns, Scheme, counted, per_
 from trialfleet_designs.protocol import SeenAtLook
 from trialfleet_designs.registry import find_design
 from trialfleet_ledger.designs.contrast import Primary
-from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts, StopRule, stopped
+from trialfleet_ledger.designs.looks import AnytimeRule, Decision, StageCounts, StopRule
 from trialfleet_ledger.designs.metric import MetricPrimary
 from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.designs.trend import TrendPrimary
@@ -31,6 +31,10 @@ METRICS = ("metric", "looked metric", "joint", "looked joint")
 KINDS = ("fixed", "fixed", "looks", "bets", "trend", *MARGINS, *METRICS[:2])
 LOOKED = ("looks", "bets", *(kind for kind in KINDS if kind.startswith("looked")))
 LOSS = (0.0, 0.0, 0.0, 0.1, 0.32, 0.68, 1.0)
+ODD = (
+    *("one_task", "all_pass", "all_fail", "first_wins", "first_loses", "ties", "arm_lost", "third_lost"),
+    *("one_left", "fewer_reps", "same_cost", "free", "no_cost", "withdrawn", "extended", "open", "retried"),
+)
 NAMES = ("intent_layer", "none", "placebo", "flat_llm")
 
 
@@ -49,33 +53,82 @@ class DrawnCampaign:
 
 
 def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
-    """Of 2 to `largest` tasks and 3 to 2 × `largest` reps. Same seed, same campaign."""
+    """Of 2 to `largest` tasks and 3 to 2 × `largest` reps; every third one of a shape that chance hardly draws.
+    Same seed, same campaign."""
     draw, rng = random.Random(seed), np.random.default_rng(seed)
-    kind = KINDS[seed % len(KINDS)]
-    tasks, reps = draw.randint(2, largest), draw.randint(3, 2 * largest)
+    kind, turn = KINDS[seed % len(KINDS)], seed // len(KINDS)
+    odd = ODD[turn // 3 % len(ODD)] if turn % 3 == 2 else None
+    tasks, reps = 1 if odd == "one_task" else draw.randint(2, largest), draw.randint(3, 2 * largest)
     names = NAMES[: draw.choice((2, 3)) if kind != "trend" else draw.choice((3, 4))]
     passed = _outcomes(rng, draw, tasks, len(names), reps)
     fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
     costs = _costs(rng, draw, passed) if kind in METRICS else np.where(np.isfinite(passed), 0.5, np.nan)
-    turn = seed // len(KINDS)
+    passed = _bend(passed, odd, rng)
+    costs = np.where(np.isfinite(passed), _reprice(costs, odd, rng), np.nan)
     fixed = _vary(fixed, turn)
     decisions = _decisions(fixed, passed, costs) if kind in LOOKED else ()
-    end = stopped(decisions)
-    used = slice(0, end.blocks if end else reps)
-    measures = {"cost_usd": costs[:, :, used]}
+    if odd == "open":
+        decisions = decisions[:1]
+    fixed = _open(replace(fixed, decisions=decisions), odd)
+    used = slice(0, decisions[-1].blocks if decisions else reps)
+    forged = (passed == 1) & (rng.random(passed.shape) < 0.4) if odd == "withdrawn" else passed > 1
+    passed = np.where(forged, 0.0, passed)
+    measures = {"turns" if _counts_turns(fixed) else "cost_usd": costs[:, :, used]}
     if turn % 2:  # the first arm paid for what the others read
         measures["uncached_cost_usd"] = costs[:, :, used] * np.linspace(1, 2, len(names))[:, None]
-    columns = laid_out(passed[:, :, used], measures=measures)
-    fixed = replace(fixed, decisions=decisions)
+    lost = rng.random(passed.shape) < (0.2 if odd == "retried" else 0)
+    columns = laid_out(
+        passed[:, :, used], measures=measures, forged=forged[:, :, used], first_missing=lost[:, :, used]
+    )
     return DrawnCampaign(kind, fixed, columns, report_of(fixed, columns))
 
 
+def _bend(passed: Floats, odd: str | None, rng: np.random.Generator) -> Floats:
+    """The odd shape's outcomes; NaN: lost."""
+    found, arms = passed.copy(), passed.shape[1]
+    if odd in ("all_pass", "all_fail"):
+        found[np.isfinite(passed)] = odd == "all_pass"
+    elif odd in ("first_wins", "first_loses"):
+        found[:, 0], found[:, 1:] = (1, 0) if odd == "first_wins" else (0, 1)
+    elif odd == "ties":
+        found[:] = passed[:, :1]
+    elif odd == "arm_lost":
+        found[:, rng.integers(2)] = np.nan
+    elif odd == "third_lost" and arms > 2:
+        found[:, rng.integers(2, arms)] = np.nan
+    elif odd in ("one_left", "fewer_reps"):
+        found[:, 0, 1 if odd == "one_left" else rng.integers(1, passed.shape[2]) :] = np.nan
+    return found
+
+
+def _reprice(costs: Floats, odd: str | None, rng: np.random.Generator) -> Floats:
+    known = np.isfinite(costs)
+    if odd == "same_cost":
+        return np.where(known, 0.5, np.nan)
+    if odd == "free":
+        return np.where(known & (rng.random(costs.shape) < 0.5), 0.0, costs)
+    return np.full_like(costs, np.nan) if odd == "no_cost" else costs
+
+
+def _open(fixed: Scheme, odd: str | None) -> Scheme:
+    """Given reps after results were seen, or with blocks still to come."""
+    if odd == "extended" and not fixed.decisions:
+        return replace(fixed, planned_reps=max(1, fixed.reps // 2))
+    return replace(fixed, monitored=True) if odd == "open" else fixed
+
+
+def _counts_turns(fixed: Scheme) -> bool:
+    return isinstance(fixed.in_place, MetricPrimary) and fixed.in_place.metric == "turns"
+
+
 def _vary(fixed: Scheme, turn: int) -> Scheme:
-    """Every third metric as a difference of means; contrasts with a fixed end also about other tasks, of tasks
-    that come from one repository, from two, or from as many as there are tasks."""
+    """Every third metric as a difference of means, every fourth one of turns; contrasts with a fixed end also
+    about other tasks, of tasks that come from one repository, from two, or from as many as there are tasks."""
     metric, contrast = fixed.in_place, fixed.declared
-    if isinstance(metric, MetricPrimary) and metric.stop is None and turn % 3 == 1:
-        return replace(fixed, in_place=metric.model_copy(update={"scale": "difference"}))
+    if isinstance(metric, MetricPrimary):
+        scale = "difference" if metric.stop is None and turn % 3 == 1 else "ratio"
+        named = "turns" if turn % 4 == 3 else "cost_usd"
+        fixed = replace(fixed, in_place=metric.model_copy(update={"scale": scale, "metric": named}))
     repositories = tuple(f"host/{n % (1, 2, len(fixed.tasks))[turn % 3]}" for n in range(len(fixed.tasks)))
     if contrast is None or contrast.stop is not None:
         return replace(fixed, repositories=repositories)
@@ -170,7 +223,7 @@ def _counted(task: str, arms: Floats) -> StageCounts:
 
 
 def _valued(one: StageCounts, costs: Floats) -> StageCounts:
-    treated, control = (tuple(arm[np.isfinite(arm)].tolist()) for arm in costs)
+    treated, control = (tuple(arm[arm > 0].tolist()) for arm in costs)
     return one.model_copy(update={"treatment_values": treated, "control_values": control})
 
 

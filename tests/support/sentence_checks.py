@@ -10,6 +10,7 @@ from itertools import pairwise
 from tests.support.random_campaigns import DrawnCampaign
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.document.figures import percent
+from trialfleet_designs.metric.words import WORDS
 
 NUMBER = r"[+−-]?[\d.]+"
 SIZE = re.compile(
@@ -133,7 +134,8 @@ def _metric(report: Report) -> Iterator[str]:
     for side in (found.treatment, found.control):
         if f"{percent(shown[side.condition])}" != percent(side.rate):
             yield f"the rate of {side.condition} in the table is {percent(shown[side.condition])}"
-    words = {"less": "cost less", "more": "cost more", "not_shown": "no difference in cost was shown"}
+    of = WORDS[found.metric]
+    words = {"less": of.less, "more": of.more, "not_shown": f"no difference in {of.noun} was shown"}
     if words[report.decision or ""] not in report.answer[0]:
         yield "the decision is not said"
     of, none, sign = found.size, 1.0 if ratio else 0.0, {"less": -1, "more": 1}.get(report.decision or "", 0)

@@ -47,7 +47,7 @@ _WRONG = (
     (
         re.compile(
             r"(?<![\w.,×/–-])1 (?:more |other |lost |valid |complete |informative |measured )*"
-            r"(?:trials|tasks|reps|blocks|pairs|looks|conditions|runs|differences|campaigns|attempts|points|stages|stops)\b"
+            r"(?:trials|tasks|reps|blocks|pairs|looks|conditions|runs|differences|campaigns|attempts|points|stages|stops|strata)\b"
         ),
         "one thing in the plural",
     ),

@@ -42,7 +42,7 @@ from trialfleet_designs.power.own_plan import OwnPlan
 from trialfleet_designs.power.repositories import RepositoriesPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
-from trialfleet_statistics.comparisons.repositories import LEAST_DF, Claim
+from trialfleet_statistics.comparisons.repositories import LEAST_DF, PLANNED_CORRELATION, Claim
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power import Allocation, TestName
 
@@ -50,7 +50,8 @@ TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Bosc
 TASK_TESTS: dict[Claim | None, str] = {
     None: "paired t test over tasks",
     "these_repositories": "t test over tasks, variance within repositories",
-    "other_repositories": "t test over tasks, cluster-robust by repository, which are taken to be alike",
+    "other_repositories": f"t test over tasks, cluster-robust by repository; within one differences correlate by "
+    f"{PLANNED_CORRELATION:g}",
 }
 WIDTH = 110  # columns where there is no terminal to fit
 

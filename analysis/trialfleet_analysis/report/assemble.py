@@ -200,6 +200,7 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
         way_on=frame.way_on if campaign.interim else "",
         halted=any(halt.of_campaign for halt in frame.halts),
+        looked_blocks=frame.decisions[-1].blocks if frame.decisions and end is None else None,
         after_decision=0 if end is None else int(np.sum(integers(trials, "block") >= end.blocks)),
     )
 

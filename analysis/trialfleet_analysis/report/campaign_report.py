@@ -57,7 +57,8 @@ class CampaignProgress:
     """How far the campaign is. `interim`: planned trials without an outcome exist; rates are then made of the
     first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them. `after_decision`:
     terminal trials of blocks that the look which ended the campaign did not count. `way_on`: what runs the trials
-    that are missing; `halted`: nothing of the campaign starts before that."""
+    that are missing; `halted`: nothing of the campaign starts before that. `looked_blocks`: those that the last
+    look counted; None: none was taken, or it ended the campaign."""
 
     interim: bool
     planned: int
@@ -75,6 +76,7 @@ class CampaignProgress:
     after_decision: int = 0
     way_on: str = ""
     halted: bool = False
+    looked_blocks: int | None = None
 
     @property
     def counted_trials(self) -> str:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.document.figures import CLAIMS
 from trialfleet_designs.registry import DESIGNS
-from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.plurals import enumerate_words, plural
 
 TITLE = "For the methods section"
 CELL = "a cell's rate"
@@ -72,7 +72,8 @@ def _design(report: Report) -> Iterator[str]:
     yield f"{plural(progress.planned, 'trial')} in {plural(progress.blocks, 'block')}, each block in random order."
     yield f"{plural(progress.measured, 'trial')} ended with a verdict, {progress.missing:,} without one:"
     yield "these are missing data, not failures."
-    yield f"{plural(sum(one.attempts for one in report.losses), 'attempt')} at trials were lost in all."
+    lost = sum(one.attempts for one in report.losses)
+    yield f"{plural(lost, 'attempt')} at trials {'was' if lost == 1 else 'were'} lost in all."
     yield from report.design.describe_changes(report.analysis.found)
     if progress.interim:
         yield f"The numbers are interim, of {plural(progress.complete_blocks, 'complete block')}."
@@ -93,7 +94,7 @@ def _agent(report: Report) -> str:
         + (f" (model {one['model']})" if "model" in one else "")
         for one in agents.values()
     ]
-    return " and ".join(said) or "the agent"
+    return enumerate_words(said) or "the agent"
 
 
 def _analysis(report: Report) -> Iterator[str]:

@@ -15,7 +15,7 @@ from trialfleet_analysis.report.verdict_label import may_still_change
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import quantity, unsigned_points
 from trialfleet_designs.protocol import FRAGILE, name_doubts
-from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.plurals import enumerate_words, plural
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.power.allocation import least_effect
 
@@ -78,7 +78,7 @@ def _wait(report: Report) -> str:
 def _once_answered(report: Report, result: DeclaredResult | None, *, alike: bool) -> str:
     doubts = list(_list_doubts(report, result))
     if doubts:
-        return f"Confirm it in a new campaign before relying on it: {' and '.join(doubts)}."
+        return f"Confirm it in a new campaign before relying on it: {enumerate_words(doubts)}."
     if alike:
         return f"This question is answered. A smaller margin takes a new campaign: {PLAN}."
     if result is None or result.estimand != "these_tasks":

@@ -129,8 +129,9 @@ def _information(result: DeclaredResult) -> SummaryEntry:
         told = f"{part.informative:,} of {plural(part.strata, 'task')} informative"
         trials = plural(part.difference.n, "trial")
         return SummaryEntry(told, trials if least is None else f"{trials}; {least}")
-    differ = "differs" if 1 in (part.moved, result.contrast.tasks) else "differ"
-    told = f"{part.moved:,} of {plural(result.contrast.tasks, 'task')} {differ}"
+    tasks = part.difference.n
+    differ = "differs" if 1 in (part.moved, tasks) else "differ"
+    told = f"{part.moved:,} of {plural(tasks, 'task')} {differ}"
     share = part.largest_share  # above 1 where the others sum to the opposite: in its own table
     largest = None if share is None or share > 1 else f"largest: {percent(share)} of the sum"
     possible = least or (None if part.test.p_value is None else "any p possible")

@@ -118,7 +118,7 @@ def _contrasts(report: Report) -> Iterator[RenderableType]:
     found = report.analysis.contrasts
     controls = {one.control for one in found}
     against = f" with {found[0].control}" if len(controls) == 1 else ""
-    valid = ": only p on these tasks allow for looks" if report.design.allows_for_looks else ""
+    valid = ": only p-values on these tasks allow for looks" if report.design.allows_for_looks else ""
     monitored = (valid or ": no p is valid yet") if report.analysis.monitored else ""
     yield from print_table(
         table(

@@ -107,6 +107,11 @@ def _interim(report: Report) -> Iterator[str]:
         counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
+    if progress.looked_blocks is not None and progress.looked_blocks < progress.complete_blocks:
+        yield (
+            f"The declared result is as of the look after block {progress.looked_blocks}. The conditions' rates, "
+            f"and contrasts on tasks like these, count all {plural(progress.complete_blocks, 'complete block')}."
+        )
     if progress.extended_after_look and not design.has_ended(found):
         only = design.except_when_extended()
         yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
@@ -225,8 +230,9 @@ def _withdrawn(report: Report) -> Iterator[str]:
     """What a look counted and the answer does not."""
     if report.analysis.withdrawn:
         trials = plural(report.analysis.withdrawn, "trial")
+        count = "counts" if report.analysis.withdrawn == 1 else "count"
         yield (
-            f"Looks counted {trials} that no longer count: bundles were quarantined, records are not what was "
+            f"Looks counted {trials} that no longer {count}: bundles were quarantined, records are not what was "
             "written, or a task was halted. The decisions stay in the record; the answer is computed without them."
         )
 

@@ -77,7 +77,8 @@ class AnytimeDesign(Design[Primary, AnytimeFinding]):
 
     def summarise(self, found: AnytimeFinding, reported: Reported) -> tuple[str, str | None]:
         state = f"decided: {found.ended}" if found.ended else "may go on"
-        return f"after each of {plural(len(found.taken), 'block')}", state
+        blocks = "each block" if len(found.taken) == 1 else f"each of {plural(len(found.taken), 'block')}"
+        return f"after {blocks}", state
 
     def section(self, found: AnytimeFinding, reported: Reported) -> ReportSection:
         return blocks_section(found, reported)

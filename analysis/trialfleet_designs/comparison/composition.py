@@ -16,6 +16,7 @@ from trialfleet_deliveries.condition_parts import PartName, differing_parts, par
 from trialfleet_deliveries.registry import DELIVERIES
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plurals import enumerate_words
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import agent_of
 
@@ -84,7 +85,7 @@ def refuse_aliased(treatment: str, control: str, found: Composition, *, where: s
     """Raises `OperatorError` when more than one delivery differs, naming them and the missing condition."""
     if not found.confounded:
         return
-    parts = " and ".join(change.delivery for change in found.changes)
+    parts = enumerate_words([change.delivery for change in found.changes])
     add = f"a condition {' and one '.join(found.missing)}" if found.missing else "the steps in between"
     raise OperatorError(
         f"{treatment} and {control} differ in {parts}: their effects cannot be separated",

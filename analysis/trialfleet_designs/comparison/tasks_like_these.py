@@ -38,7 +38,8 @@ class OnTasksLikeThese:
     """The contrast for the population that the tasks stand for. `largest_share`: of the summed task differences,
     what one task, `largest_task`, makes; above 1 where the others sum to the opposite. `moved`: tasks whose two
     rates differ. `caveat`: what so few tasks cannot show. `repositories`: how many the claim is about, or made
-    from; 0: they do not bear on it. `df`: degrees of freedom."""
+    from; 0: they do not bear on it. `df`: degrees of freedom. `treatment_rate`, `control_rate`: of the trials that
+    this is made of, which between looks are more than the last look counted."""
 
     test: Test
     adjusted: AdjustedPValue | None
@@ -50,6 +51,8 @@ class OnTasksLikeThese:
     caveat: str | None
     repositories: int = 0
     df: float | None = None
+    treatment_rate: float | None = None
+    control_rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ def on_tasks_like_these(
         caveat=paired.caveat,
         repositories=len(set(claim.repositories)) if claim.several else 0,
         df=every.df,
+        treatment_rate=float(a.mean()) if a.size else None,
+        control_rate=float(b.mean()) if b.size else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 
@@ -72,6 +73,16 @@ def predict_metric(found: MeanLook, design: SequentialDesign) -> float | None:
     time, bound = float(design.times()[found.number - 1]), float(normal_bounds(design)[-1])
     z = abs(found.difference) / found.deviation
     return _normal((z / math.sqrt(time) - bound) * math.sqrt(time / (1 - time)))
+
+
+def find_futile_scores(declared: MetricPrimary, design: SequentialDesign) -> Floats:
+    """Of the looks before the last, the |Z| below which `predict_metric` gives up; 0: never. Empty: there is no
+    rule."""
+    least, times = _least_chance(declared), design.times()[:-1]
+    if least is None:
+        return np.zeros(0)
+    end = float(normal_bounds(design)[-1]) + NormalDist().inv_cdf(least) * np.sqrt((1 - times) / times)
+    return floats(np.maximum(0.0, end * np.sqrt(times)))
 
 
 def _normal(z: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trialfleet_designs.document.figures import percent, times
 from trialfleet_designs.document.tables import TableColumn, number, table
-from trialfleet_designs.metric.looks import design_of_metric
+from trialfleet_designs.metric.looks import design_of_metric, find_futile_scores
 from trialfleet_designs.metric.sizes import OF_SCALE
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.least_reps import count_looks, find_least_reps
@@ -18,7 +18,7 @@ from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary, MetricScale
 from trialfleet_ledger.plurals import plural
-from trialfleet_statistics.sequential import SequentialDesign, crossing_probabilities, normal_bounds
+from trialfleet_statistics.sequential import SequentialDesign, normal_bounds, stopping_probabilities
 
 USUAL = (0.9, 0.8, 0.7, 0.5)
 ASSUMED_CV: dict[MetricScale, float] = {"ratio": 0.6, "difference": 0.7}  # the same trials, of tasks that differ
@@ -36,11 +36,12 @@ ORIGINS: dict[Origin, str] = {
 
 @dataclass(frozen=True)
 class MetricScenario:
-    """`share`: of the planned trials, on average."""
+    """`share`: of the planned trials, on average; `futile`: how often the looks give up."""
 
     ratio: float
     power: float
     share: float
+    futile: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class MetricPlan(OwnPlan):
         ]
         if self.looks:
             columns.append(number("of the trials, on average", lambda one: percent(one[1].share)))
+            columns.append(number("stops early, not shown", lambda one: percent(one[1].futile)))
         return PlanText(
             f"{self.campaign}: {self.metric}, {self.treatment} {SIGNS[self.scale]} {self.control} "
             f"{OF_SCALE[self.scale]}, {plural(self.tasks, 'task')}",
@@ -125,11 +127,13 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         design = SequentialDesign((reps,), alpha=declared.alpha)
         if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
             design = design_of_metric(declared, reps)
-        times_, bounds = design.times(), normal_bounds(design)
         drift = find_drift(scale, ratio, cv, reps * tasks)
-        crossed = crossing_probabilities(bounds, times_, drift) + crossing_probabilities(bounds, times_, -drift)
-        share = float(np.sum(crossed * times_) + (1 - np.sum(crossed)))
-        return MetricScenario(ratio, float(np.sum(crossing_probabilities(bounds, times_, drift))), share)
+        found = stopping_probabilities(
+            normal_bounds(design), design.times(), drift, futile_below=find_futile_scores(declared, design)
+        )
+        before = found.upwards[:-1] + found.downwards[:-1] + found.given_up[:-1]
+        share = 1 - float(np.sum(before * (1 - design.times()[:-1])))
+        return MetricScenario(ratio, float(np.sum(found.upwards)), share, float(np.sum(found.given_up[:-1])))
 
     ratios = tuple(sorted({*USUAL, effect}, reverse=True))
     return MetricPlan(

@@ -81,7 +81,7 @@ def metric_section(found: MetricFinding) -> ReportSection:
     return section(
         "metric",
         "Does the metric differ?",
-        f"The declared test: does a trial's {WORDS[found.metric].noun} depend on the condition? "
+        f"The declared test: does the condition change a trial's {WORDS[found.metric].noun}? "
         f"{ESTIMATES[found.scale]} Its test permutes labels within "
         f"tasks, and its interval is made of the same permutations.{looks} The bill's ratio weighs a trial by "
         "what it takes, so that a few dear tasks decide it. A trial that hit a limit counts with what it had used "

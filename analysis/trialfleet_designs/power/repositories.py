@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trialfleet_statistics.comparisons.repositories import LEAST_DF, TaskRepositories, satterthwaite_df
+from trialfleet_statistics.comparisons.repositories import (
+    LEAST_DF,
+    PLANNED_CORRELATION,
+    TaskRepositories,
+    satterthwaite_df,
+)
 
-CORRELATIONS = (0.02, 0.05)  # of differences within a repository: what public benchmarks have, and a cautious one
+CORRELATIONS = (
+    PLANNED_CORRELATION,
+    0.05,
+)  # of differences within a repository: what is planned with, and a cautious one
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,8 @@ class RepositoriesPlan:
 def plan_repositories(names: Sequence[str]) -> RepositoriesPlan | None:
     """`names`: of each task's repository. None below two, and where each has one task."""
     sizes = [names.count(one) for one in dict.fromkeys(names)]
-    if not TaskRepositories(tuple(names)).bear:
+    of = TaskRepositories(tuple(names))
+    if not of.bear:
         return None
-    crowding = sum(size * size for size in sizes) / len(names) - 1
-    inflation = tuple((one, math.sqrt(1 + one * crowding)) for one in CORRELATIONS)
+    inflation = tuple((one, of.inflate_error(len(names), one)) for one in CORRELATIONS)
     return RepositoriesPlan(len(sizes), len(names), satterthwaite_df(sizes), inflation)

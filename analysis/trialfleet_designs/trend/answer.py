@@ -15,6 +15,7 @@ from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.saturated_tasks import explain_impossible
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.trend.finding import TrendFinding
+from trialfleet_ledger.plurals import enumerate_words
 from trialfleet_statistics.estimates import Interval, cannot_reject, rejects
 
 MOVED: dict[Outcome, str] = {"more": "rose", "less": "fell"}
@@ -65,7 +66,7 @@ def _without_data(found: TrendFinding) -> tuple[str, ...]:
         return ()
     if len(empty) == 1:
         return (f"Dose {empty[0]} has no valid trial and is in no number.",)
-    return (f"Doses {' and '.join(empty)} have no valid trial and are in no number.",)
+    return (f"Doses {enumerate_words(empty)} have no valid trial and are in no number.",)
 
 
 def _decision(found: TrendFinding, outcome: Outcome) -> str:

@@ -101,6 +101,10 @@ def mantel_haenszel_odds_ratio(
     return Interval(float(found.oddsratio_pooled), float(low), float(high), level, trials, method, "these_tasks")
 
 
+def _strata(number: int) -> str:
+    return "1 informative stratum" if number == 1 else f"{number} informative strata"
+
+
 def breslow_day(
     passes_a: Tally, trials_a: Tally, passes_b: Tally, trials_b: Tally, *, tarone: bool = False
 ) -> ChiSquared:
@@ -121,7 +125,7 @@ def breslow_day(
     x_a, n_a, x_b, n_b = _informative(passes_a, trials_a, passes_b, trials_b)
     method = "breslow_day, tarone" if tarone else "breslow_day"
     if x_a.size < 2:
-        reason = f"{x_a.size} informative strata; a comparison of strata needs two"
+        reason = f"{_strata(x_a.size)}; a comparison of strata needs two"
         return ChiSquared(None, None, method, n_informative=x_a.size, reason=reason)
     for_a, against_a = (float(terms.sum()) for terms in _cross_products(x_a, n_a, x_b, n_b))
     if for_a == 0 or against_a == 0:
@@ -200,8 +204,9 @@ def heterogeneity(
     """How much the difference a − b varies between tasks, shape (T,), beyond the noise of their reps.
 
     sigma_int² = max(0, s_d² − mean over tasks of Σ p (1 − p) / (n − 1)), s_d² the variance of the tasks' observed
-    differences; another task's difference is predicted at mean d ± t √(sigma_int² + s_d² / T), T − 1 degrees of
-    freedom, held to [−1, 1]. Moments, so that 0 means "none seen", not "none".
+    differences; another task's difference is predicted at mean d ± t s_d √(1 + 1 / T), T − 1 degrees of freedom,
+    held to [−1, 1]: sigma_int in the place of s_d, which is 0 too often, makes 95 % limits that cover .83 to .90.
+    Moments, so that 0 means "none seen", not "none".
 
     sigma_int is None, with the reason, below two tasks and where a task has fewer than two trials in an arm: one
     trial does not show its own noise. The prediction is undefined there too, and where all differences are equal.
@@ -242,7 +247,7 @@ def gail_simon(passes_a: Tally, trials_a: Tally, passes_b: Tally, trials_b: Tall
     keep = informative(*counted)
     x_a, n_a, x_b, n_b = (floats(values[keep]) for values in counted)
     if x_a.size < 2:
-        reason = f"{x_a.size} informative strata; a change of sign needs two"
+        reason = f"{_strata(x_a.size)}; a change of sign needs two"
         return Test(None, None, "gail_simon", n_informative=x_a.size, reason=reason)
     mean, variance = hypergeometric_moments(n_a, n_b, x_a + x_b)
     ahead, squares = x_a - mean, (x_a - mean) ** 2 / variance
@@ -286,10 +291,11 @@ def _moments(
     differences, tasks = p_a - p_b, n_a.size
     noise = float(np.mean(p_a * (1 - p_a) / (n_a - 1) + p_b * (1 - p_b) / (n_b - 1)))
     observed, mean = float(differences.var(ddof=1)), float(differences.mean())
-    sigma = math.sqrt(max(0.0, observed - noise))
+    beyond = observed - noise
+    sigma = math.sqrt(beyond) if beyond > SAME else 0.0
     if float(np.ptp(differences)) <= SAME:
         return sigma, _prediction(mean, None, None, level, n_a + n_b, SAME_DIFFERENCE)
-    half = float(special.stdtrit(tasks - 1, 1 - tail)) * math.sqrt(sigma**2 + observed / tasks)
+    half = float(special.stdtrit(tasks - 1, 1 - tail)) * math.sqrt(observed * (1 + 1 / tasks))
     low, high = max(-1.0, mean - half), min(1.0, mean + half)
     return sigma, _prediction(mean, low, high, level, n_a + n_b, None)
 

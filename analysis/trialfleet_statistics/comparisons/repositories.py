@@ -13,6 +13,7 @@ from scipy import special
 from trialfleet_statistics.estimates import Floats, Integers, Interval, Test, floats, share
 
 Claim: TypeAlias = Literal["these_repositories", "other_repositories"]
+PLANNED_CORRELATION = 0.02  # of differences within a repository: what public benchmarks have
 LEAST_DF = 4.0  # below it a claim about other repositories is not made
 ONE_REPOSITORY = "one repository says nothing about others"
 NO_TWO_TASKS = "no repository has two tasks: the variance within repositories is not known"
@@ -45,6 +46,23 @@ class TaskRepositories:
         if self.bear and self.claim == "other_repositories":
             return min(satterthwaite_df(self.sizes), tasks - 1) if self.sizes.size > 1 else 0
         return tasks - (self.sizes.size if self.bear else 1)
+
+    @property
+    def correlation(self) -> float:
+        """Of differences within a repository, as plans assume it. A claim about these repositories has their own
+        variance within them."""
+        return PLANNED_CORRELATION if self.bear and self.claim == "other_repositories" else 0.0
+
+    def inflate_error(self, tasks: int, correlation: float | None = None) -> float:
+        """How many times the standard error on so many tasks of these repositories is that of as many independent
+        ones, with the `correlation` (None: that of plans).
+
+        >>> round(TaskRepositories(tuple("aaaabbbbccccddddeeee"), "other_repositories").inflate_error(20), 3)
+        1.03
+        """
+        assumed = self.correlation if correlation is None else correlation
+        crowded = float(np.sum(self.sizes**2)) / max(1, len(self.names)) ** 2 * tasks - 1
+        return math.sqrt(1 + assumed * max(0.0, crowded))
 
     def explain_refusal(self, tasks: int) -> str | None:
         """Why so many tasks of these repositories have no test of the claim, whatever the results."""

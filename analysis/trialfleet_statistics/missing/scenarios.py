@@ -164,8 +164,8 @@ def tipping(six: SixCounts, baseline: int, decide: Decide, *, choices: int = FEW
     sides = {1: (True,), -1: (False,)}.get(baseline, (True, False))
     lost = np.stack([six[2], six[5]])
     found = [_on_side(six, lost, side, lambda counts: decide(counts) != baseline, choices) for side in sides]
-    points = [side.point for side in found if side.point is not None]
-    return Tipping(min(points, default=None), all(side.exhaustive for side in found))
+    least = min((side.point for side in found if side.point is not None), default=None)
+    return Tipping(least, least == 1 or all(side.exhaustive for side in found))
 
 
 def _on_side(

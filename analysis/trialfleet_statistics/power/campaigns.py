@@ -289,6 +289,6 @@ def _guess(
     if of is None:
         guess = least_effect(math.sqrt(v / reps / tasks), df=None, alpha=alpha, power=power)
     else:
-        se = math.sqrt((population.sigma_int**2 + v / reps) / tasks)
+        se = math.sqrt((population.sigma_int**2 + v / reps) / tasks) * of.inflate_error(tasks)
         guess = least_effect(se, df=of.count_freedom(tasks), alpha=alpha, power=power)
     return guess or 0.5

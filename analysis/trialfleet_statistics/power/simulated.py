@@ -74,8 +74,9 @@ def stratified_power(
     question, approximately) or "paired_t" on the tasks' differences (*tasks like these*). With sigma_int above 0
     the first two reject too often for claims about other tasks: their figure is power for these tasks only.
 
-    `repositories`: of the tasks, where they are known; "paired_t" is then the test of what is claimed of them, on
-    rates that are drawn without regard to them.
+    `repositories`: of the tasks, where they are known; "paired_t" is then the test of what is claimed of them.
+    Where others are claimed, the interactions of one repository's tasks are alike, so that observed differences
+    correlate as plans assume; the interaction is not larger for that, and where there is none, nothing is alike.
 
     Same arguments and seed, same number. Raises `ValueError` for rates outside [0, 1], unequal shapes, no task,
     reps below 1, a negative sigma_int.
@@ -87,7 +88,7 @@ def stratified_power(
     share(alpha, "alpha")
     a, b, n = _design(rates_a, rates_b, reps, simulations)
     rng = np.random.default_rng(seed)
-    p_a, p_b = _moved(a, b, sigma_int, simulations, rng)
+    p_a, p_b = move_rates(a, b, n, sigma_int, simulations, rng, repositories)
     passes_a, passes_b = rng.binomial(n, p_a), rng.binomial(n, p_b)
     p = _p_values(analysis, repositories)(passes_a, passes_b, n)
     rejected = int(np.count_nonzero(p <= alpha * (1 + TIES)))
@@ -133,8 +134,14 @@ def _design(
     return a, b, np.broadcast_to(n, a.shape[-1:])
 
 
-def _moved(
-    a: Floats, b: Floats, sigma_int: float, simulations: int, rng: np.random.Generator
+def move_rates(
+    a: Floats,
+    b: Floats,
+    n: Integers,
+    sigma_int: float,
+    simulations: int,
+    rng: np.random.Generator,
+    of: TaskRepositories,
 ) -> tuple[Floats, Floats]:
     """Rates of shape (simulations, T) with every task's interaction."""
     if not (math.isfinite(sigma_int) and sigma_int >= 0):
@@ -142,4 +149,16 @@ def _moved(
     half = rng.normal(0, sigma_int / 2, (simulations, a.shape[-1]))
     if sigma_int == 0:
         return floats(np.broadcast_to(a, half.shape)), floats(np.broadcast_to(b, half.shape))
+    alone = _shift(a, b, half)
+    if not of.correlation:
+        return alone
+    differences, noise = alone[0] - alone[1], np.mean((a * (1 - a) + b * (1 - b)) / n)
+    own = float(np.var(differences - (a - b)))
+    shared = min(1.0, of.correlation * (float(np.var(differences)) + float(noise)) / own) if own else 0.0
+    place = [of.names.index(one) for one in of.names]
+    common = rng.normal(0, sigma_int / 2, half.shape)[:, place]
+    return _shift(a, b, floats(math.sqrt(1 - shared) * half + math.sqrt(shared) * common))
+
+
+def _shift(a: Floats, b: Floats, half: Floats) -> tuple[Floats, Floats]:
     return floats(special.expit(special.logit(a) + half)), floats(special.expit(special.logit(b) - half))

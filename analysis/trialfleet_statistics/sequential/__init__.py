@@ -38,6 +38,7 @@ from trialfleet_statistics.sequential.normal import (
     crossing_probabilities,
     drift_estimate,
     normal_bounds,
+    stopping_probabilities,
     upper_tail,
 )
 from trialfleet_statistics.sequential.permuted_means import (
@@ -102,5 +103,6 @@ __all__ = [
     "stage",
     "stagewise_difference",
     "stagewise_odds_ratio",
+    "stopping_probabilities",
     "upper_tail",
 ]

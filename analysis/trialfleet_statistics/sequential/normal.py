@@ -114,12 +114,47 @@ def crossing_probabilities(
     >>> round(float(crossing_probabilities(normal_bounds(design), design.times(), 2.8016).sum()), 5)
     0.7903
     """
-    found: list[float] = []
+    return stopping_probabilities(bounds, times, drift).upwards
+
+
+@dataclass(frozen=True, eq=False)
+class StoppingProbabilities:
+    """P(a campaign ends so at look k), shape (looks,) each. `given_up`: before the last look."""
+
+    upwards: Floats
+    downwards: Floats
+    given_up: Floats
+
+
+def stopping_probabilities(
+    bounds: Sequence[float] | Floats,
+    times: Sequence[float] | Floats,
+    drift: float,
+    *,
+    futile_below: Sequence[float] | Floats = (),
+) -> StoppingProbabilities:
+    """Of campaigns that stop at |Z_k| ≥ bounds[k]. `futile_below`: of the looks before the last, the |Z_k| below
+    which they are given up; empty: they are not.
+
+    >>> design = SequentialDesign.of(25)
+    >>> rule = [0, 0, 0.2, 0.8]
+    >>> found = stopping_probabilities(normal_bounds(design), design.times(), 2.8016, futile_below=rule)
+    >>> round(float(found.upwards.sum()), 3), round(float(found.given_up.sum()), 3)
+    (0.774, 0.05)
+    """
+    found = np.zeros((3, len(bounds)))
     grid: _Grid | None = None
-    for bound, time in zip(bounds, times, strict=True):
-        found.append(_upper_crossing(grid, float(time), float(bound), drift))
-        grid = _next_grid(grid, float(time), (-float(bound), float(bound)), drift)
-    return floats(found)
+    for at, (bound, moment) in enumerate(zip(bounds, times, strict=True)):
+        time, high = float(moment), float(bound)
+        low = min(float(futile_below[at]), high) if at < len(futile_below) else 0.0
+        up, above, below, not_down = (_upper_crossing(grid, time, z, drift) for z in (high, low, -low, -high))
+        going = 1.0 if grid is None else float(grid.mass.sum())
+        found[:, at] = up, max(0.0, going - not_down), below - above
+        sides = [(-high, -low), (low, high)] if low else [(-high, high)]
+        grids = [_next_grid(grid, time, edges, drift) for edges in sides]
+        z, mass = (np.concatenate(part) for part in zip(*((one.z, one.mass) for one in grids), strict=True))
+        grid = _Grid(floats(z), floats(mass), time)
+    return StoppingProbabilities(*(floats(row) for row in found))
 
 
 def upper_tail(bounds: Floats, times: Floats, look: int, z: float, drift: float) -> float:

@@ -58,13 +58,14 @@ def _stratified(draw: random.Random) -> StratifiedTest:
 
 def _contrast(draw: random.Random, treatment: str, control: str, role: str, tasks: list[str]) -> Contrast:
     beside = None if role == "primary" else AdjustedPValue("beside the primary", draw.random())
+    treated, controlled = draw.random(), draw.random()
     return Contrast(
         treatment=treatment,
         control=control,
         role="primary" if role == "primary" else "secondary",
         compared=ComparedTasks(tuple(tasks)),
-        treatment_rate=draw.random(),
-        control_rate=draw.random(),
+        treatment_rate=treated,
+        control_rate=controlled,
         composition=Composition(
             (DeliveryChange("inline", "added"), DeliveryChange("pull", "dropped")), ("{files: tree, pull: true}",)
         ),
@@ -84,12 +85,14 @@ def _contrast(draw: random.Random, treatment: str, control: str, role: str, task
         tasks_like_these=OnTasksLikeThese(
             test=_test(draw),
             adjusted=AdjustedPValue("beside the primary, like these", draw.random()),
-            difference=_between(draw, "tasks_like_these", 0.2),
+            difference=replace(_between(draw, "tasks_like_these", 0.2), n=len(tasks)),
             leave_one_out=LeaveOneOut(0.1, 0.225, 0.058, 0.312),
             largest_task=tasks[0],
             largest_share=0.5,
             moved=len(tasks),
             caveat="assumes no rare strong task effects",
+            treatment_rate=treated,
+            control_rate=controlled,
         ),
         heterogeneity=HeterogeneityFinding(
             0.039, _between(draw, "tasks_like_these", 0.3), _test(draw), _test(draw), None

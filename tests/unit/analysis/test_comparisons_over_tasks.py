@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from trialfleet_statistics.comparisons import (
     breslow_day,
@@ -22,6 +22,7 @@ from trialfleet_statistics.comparisons import (
 )
 from trialfleet_statistics.comparisons.heterogeneity import qualitative_p
 from trialfleet_statistics.intervals import newcombe, pooled_random
+from trialfleet_statistics.power.campaigns import Population, calibrated, drawn_rates
 
 limits = attrgetter("low", "high")
 
@@ -104,7 +105,7 @@ def test_heterogeneity_spelled_out() -> None:
     observed = np.var(p_a - p_b, ddof=1)
     noise = np.mean(p_a * (1 - p_a) / 9 + p_b * (1 - p_b) / 9)
     sigma = math.sqrt(observed - noise)
-    half = stats.t.ppf(0.975, 3) * math.sqrt(sigma**2 + observed / 4)
+    half = stats.t.ppf(0.975, 3) * math.sqrt(observed * (1 + 1 / 4))
     found = heterogeneity(x_a, [n] * 4, x_b, [n] * 4)
     assert found.sigma_int == pytest.approx(sigma)
     centre = float(np.mean(p_a - p_b))
@@ -112,6 +113,29 @@ def test_heterogeneity_spelled_out() -> None:
     assert limits(found.prediction) == pytest.approx((max(-1, centre - half), min(1, centre + half)))
     assert found.test == breslow_day(x_a, [n] * 4, x_b, [n] * 4)
     assert found.qualitative == gail_simon(x_a, [n] * 4, x_b, [n] * 4)
+
+
+@pytest.mark.parametrize(("tasks", "reps", "sigma_int"), [(4, 10, 0.1), (8, 25, 0.15), (20, 10, 0.1)])
+def test_a_prediction_covers_another_task_s_effect(tasks: int, reps: int, sigma_int: float) -> None:
+    """N = 400, an error of .011: at least .94, and .83 to .90 with sigma_int alone."""
+    population = Population(0.45, 0.55, 0.4, sigma_int)
+    found, rng = calibrated(population), np.random.default_rng(tasks)
+    a, b = drawn_rates(population, found, tasks=tasks + 1, simulations=400, seed=tasks)
+    half, n = rng.normal(0, found.sigma_logit / 2, a.shape), np.full(tasks, reps)
+    p_a, p_b = special.expit(special.logit(a) + half), special.expit(special.logit(b) - half)
+    covered = []
+    for of_a, of_b in zip(p_a, p_b, strict=True):
+        passes = (rng.binomial(reps, of[:tasks]) for of in (of_a, of_b))
+        found_here = heterogeneity(next(passes), n, next(passes), n).prediction
+        if found_here.low is not None and found_here.high is not None:  # not all differences are equal
+            covered.append(found_here.low <= of_a[-1] - of_b[-1] <= found_here.high)
+    assert len(covered) > 390
+    assert np.mean(covered) >= 0.94 - 2 * 0.011
+
+
+def test_a_spread_that_is_rounding_is_none() -> None:
+    """The variance of the differences is that of the noise, 1/18: it was above it by 2e-17."""
+    assert heterogeneity([0, 2], [3, 3], [0, 3], [5, 3]).sigma_int == 0
 
 
 def test_heterogeneity_undefined() -> None:

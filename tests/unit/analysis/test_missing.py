@@ -22,7 +22,7 @@ from trialfleet_statistics.missing import (
     lost_as_failed,
     robustness,
 )
-from trialfleet_statistics.missing.scenarios import tipping
+from trialfleet_statistics.missing.scenarios import Tipping, tipping
 
 ALPHA = 0.05 * (1 + 1e-7)  # 0 of 3 against 3 of 3 has p = .05, a rejection however the sum was rounded
 arm = st.integers(0, 12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(0, 3)))
@@ -207,3 +207,14 @@ def test_sampling_agrees_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None
 def test_without_a_comparison(lost: list[int], attempts: list[int], p: float | None, reason: str) -> None:
     found = loss_by_condition(lost, attempts)
     assert (found.p_value, found.reason) == (p, reason)
+
+
+def test_none_is_fewer_than_one() -> None:
+    """One way a single trial changes it, the other way nothing that was tried does."""
+    x_a, n, x_b = (np.array(one) for one in ([5, 5], [9, 9], [1, 1]))
+
+    def decide(counts: FourCounts[Integers]) -> int:
+        return int(counts[0].sum() > 10)
+
+    six = (x_a, n, np.array([3, 3]), x_b, n, np.array([0, 0]))
+    assert tipping(six, 0, decide, choices=1) == Tipping(1, exhaustive=True)

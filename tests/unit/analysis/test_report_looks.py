@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -413,6 +414,12 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert (now.difference, now.odds_ratio) == (then.difference, then.odds_ratio)
     assert now.difference.low is not None
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
+    said = "The declared result is as of the look after block 2. "
+    assert not any(one.startswith(said) for one in at_the_look.cautions)
+    assert any(one.startswith(said) for one in later.cautions)
+    rows = re.findall(r"tasks like these \| 7 \| ([\d.]+)% \| ([\d.]+)% \| −([\d.]+)", to_markdown(later))
+    assert [float(b) - float(a) for a, b, _ in rows] == [pytest.approx(float(d), abs=0.11) for *_, d in rows]
+    assert rows
     assert later.analysis.found is not None
     assert (later.analysis.found.difference, later.analysis.found.odds_ratio) == (None, None)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,11 +21,12 @@ from trialfleet_analysis.report.next_step import suggest_next_step
 from trialfleet_designs.comparison.tasks_like_these import TasksClaim
 from trialfleet_designs.power.repositories import plan_repositories
 from trialfleet_ledger.designs.contrast import Primary
-from trialfleet_statistics.comparisons import Claim, mean_over_repositories, paired_t_on_tasks
+from trialfleet_statistics.comparisons import Claim, mean_over_repositories, paired_t_on_tasks, repositories
 from trialfleet_statistics.comparisons.repositories import TaskRepositories, satterthwaite_df
 from trialfleet_statistics.estimates import Floats
+from trialfleet_statistics.power import Population, campaign_power
 from trialfleet_statistics.power.allocation import frontier
-from trialfleet_statistics.power.simulated import paired_t_p_values
+from trialfleet_statistics.power.simulated import move_rates, paired_t_p_values
 from trialfleet_statistics.sequential import paired_margin_power
 
 
@@ -269,3 +272,42 @@ def test_the_next_step_of_a_claim_about_others_is_more_repositories() -> None:
     step = suggest_next_step(undecided) or ""
     assert step.startswith("Only tasks of more repositories can tell more about others, in a new campaign: ")
     assert "twice the reps" not in step
+
+
+def test_a_plan_for_others_draws_tasks_of_one_repository_that_are_alike() -> None:
+    """Observed differences correlate by .02 within a repository (N = 4,000 campaigns of 45 pairs)."""
+    others = TaskRepositories(tuple(n // 2 for n in range(20)), "other_repositories")
+    rates, n = np.full((4_000, 20), 0.5), np.full(20, 10)
+    rng = np.random.default_rng(1)
+    p_a, p_b = move_rates(rates, rates, n, 0.8, 4_000, rng, others)
+    found = (rng.binomial(n, p_a) - rng.binomial(n, p_b)) / 10
+    within = np.mean(found[:, ::2] * found[:, 1::2]) / np.var(found)
+    between = np.mean(found[:, 1:-1:2] * found[:, 2::2]) / np.var(found)
+    assert within == pytest.approx(0.02, abs=0.01)
+    assert between == pytest.approx(0.0, abs=0.01)
+
+
+def test_what_is_alike_costs_a_claim_about_others_power_and_no_size() -> None:
+    """Five repositories of ten tasks: N = 4,000 campaigns."""
+    names = tuple(n // 10 for n in range(50))
+    others, own = (TaskRepositories(names, claim) for claim in ("other_repositories", "these_repositories"))
+    assert others.inflate_error(50) == pytest.approx(math.sqrt(1 + 0.02 * 9))
+    assert own.inflate_error(50) == 1
+
+    def reject(effect: float, correlation: float) -> float:
+        population = Population(control=0.5 - effect / 2, treatment=0.5 + effect / 2, icc=0.3, sigma_int=0.15)
+        with mock.patch.object(repositories, "PLANNED_CORRELATION", correlation):
+            return campaign_power(
+                population,
+                tasks=50,
+                reps=5,
+                estimand="tasks_like_these",
+                repositories=others,
+                simulations=4_000,
+                seed=1,
+            ).power
+
+    assert reject(0.0, 0.02) == pytest.approx(0.05, abs=0.011)
+    assert reject(0.0, 0.05) == pytest.approx(0.05, abs=0.011)
+    free, planned, cautious = (reject(0.12, one) for one in (0.0, 0.02, 0.05))
+    assert free > planned + 0.03 > cautious + 0.06

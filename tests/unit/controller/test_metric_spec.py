@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from tests.unit.controller.test_question_spec import declared
+from trialfleet_designs.metric.looks import design_of_metric, find_futile_scores, predict_metric
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.protocol import PowerQuestion
+from trialfleet_ledger.designs.looks import StopRule
 from trialfleet_ledger.designs.metric import MetricPrimary, measure_trial
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_statistics.power import KnownTasks
+from trialfleet_statistics.sequential import MeanLook
 
 COST = MetricPrimary(metric="cost_usd", treatment="short", control="none")
 MEANS = COST.model_copy(update={"scale": "difference"})
@@ -76,6 +79,32 @@ def test_power_of_a_difference_of_means(cv: float, power: float) -> None:
     studentised tests found .573 (N = 1,500) and .271 (N = 1,000)."""
     at = {one.ratio: one for one in planned(cv, declared_as=MEANS).rows[0].scenarios}
     assert at[0.8].power == pytest.approx(power, abs=0.06)
+
+
+def test_a_plan_with_looks_counts_what_futility_stops() -> None:
+    """Without an effect .73 of the trials, as simulated campaigns take; a look gives most of them up."""
+    looked = COST.model_copy(update={"stop": StopRule(looks=5), "effect": 0.999})
+    plan = planned(0.6, reps=25, declared_as=looked)
+    none = plan.rows[0].scenarios[0]
+    assert (none.ratio, none.share) == (0.999, pytest.approx(0.73, abs=0.003))
+    assert none.futile == pytest.approx(0.774, abs=0.003)
+    assert "stops early, not shown" in plan.describe().table.columns
+    obstinate = looked.model_copy(update={"stop": StopRule(looks=5, futility="none")})
+    never = planned(0.6, reps=25, declared_as=obstinate).rows[0].scenarios
+    assert [one.futile for one in never] == [0.0] * len(never)
+    assert never[0].share > 0.98
+    for with_rule, without in zip(plan.rows[0].scenarios, never, strict=True):
+        assert 0.96 * without.power <= with_rule.power <= without.power
+
+
+def test_the_scores_that_are_given_up_are_those_of_the_rule() -> None:
+    looked = COST.model_copy(update={"stop": StopRule(looks=5)})
+    design = design_of_metric(looked, 25)
+    for number, score in enumerate(find_futile_scores(looked, design), start=1):
+        for z, below in ((score - 0.01, True), (score + 0.01, False)):
+            look = MeanLook(number, z, 1.0, 0.5, 0.5, 0.0, None, None, 1.0, 0)
+            chance = predict_metric(look, design)
+            assert z < 0 or chance is None or (chance < 0.05) == below
 
 
 def test_needed_reps_reach_the_power() -> None:

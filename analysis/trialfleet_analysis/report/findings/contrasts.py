@@ -106,9 +106,9 @@ def _contrasts(found: Sequence[Contrast]) -> ReportTable:
         text("Contrast", lambda row: row.of.name),
         text("Role", lambda row: ROLES[row.of.role]),
         text("Estimand", lambda row: row.estimand),
-        number("Tasks", lambda row: row.of.tasks),
-        number("Treatment", lambda row: percent(row.of.treatment_rate)),
-        number("Control", lambda row: percent(row.of.control_rate)),
+        number("Tasks", _count_tasks),
+        number("Treatment", lambda row: percent(_rates(row)[0])),
+        number("Control", lambda row: percent(_rates(row)[1])),
         number("Difference, points", lambda row: difference(row.part.difference)),
         number(f"{of} interval", lambda row: difference_limits(row.part.difference)),
         number("p", lambda row: p_of(row.part.test)),
@@ -119,6 +119,16 @@ def _contrasts(found: Sequence[Contrast]) -> ReportTable:
 def _both(one: Contrast) -> Iterator[InEstimand]:
     yield InEstimand(one, ESTIMANDS["these_tasks"], one.these_tasks)
     yield InEstimand(one, ESTIMANDS["tasks_like_these"], one.tasks_like_these)
+
+
+def _count_tasks(row: InEstimand) -> int:
+    return row.part.difference.n if isinstance(row.part, OnTasksLikeThese) else row.of.tasks
+
+
+def _rates(row: InEstimand) -> tuple[float | None, float | None]:
+    """Of treatment and control, in the trials of the row's difference."""
+    of = row.part if isinstance(row.part, OnTasksLikeThese) else row.of
+    return of.treatment_rate, of.control_rate
 
 
 def _corrected(row: InEstimand) -> Value:
@@ -221,7 +231,9 @@ def _heterogeneity(found: Sequence[Contrast]) -> ReportTable:
         number("Another task’s effect: prediction", lambda row: _prediction(row[1].prediction)),
         number("Equal odds ratios, p", lambda row: p_of(row[1].homogeneity)),
         number("Effects in both directions, p", lambda row: p_of(row[1].qualitative)),
-        lead="Tests of differences between effects are weak: a large p does not say that the effect is the same.",
+        lead="Tests of differences between effects are weak: a large p does not say that the effect is the same. "
+        "The prediction holds less often than its level says where most tasks always pass or always fail, or "
+        "where few tasks have a strong effect.",
         folded=True,
     )
 
