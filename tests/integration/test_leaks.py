@@ -66,11 +66,7 @@ def searched(lab: Lab, roots: list[str], **env: str) -> set[str]:
     script = SEARCH.replace("json.loads(sys.argv[1])", f"{{n: a + b for n, (a, b) in {halves!r}.items()}}")
     argv = ["python", "-c", script, "", json.dumps(roots)]
     spec = AgentSpec(kind="command", options={"argv": argv})
-    earlier = lab.run(
-        lab.grants(AgentSpec(kind="oracle"))
-    )  # an earlier rep's results, patch and all, are there to be found
-    assert earlier.end.scored is not None
-    left = lab.run(lab.grants(spec, attempt=2), env=env)
+    left = lab.run(lab.grants(spec, attempt=next(lab.numbers)), env=env)
     answer = json.loads(left.bundle.files["agent/stdout.log"])
     assert answer["seen"] > 3, "the search must have seen the workspace at least"
     return set(answer["found"])
@@ -83,9 +79,25 @@ ISSUE = {
 }
 
 
-@pytest.fixture
-def hidden_tests(tmp_path: Path) -> Lab:
-    return Lab(tmp_path, task=ISSUE, hidden=True)
+def with_an_earlier_rep(root: Path) -> Lab:
+    lab = Lab(root, task=ISSUE, hidden=True)
+    earlier = lab.run(lab.grants(AgentSpec(kind="oracle"), attempt=next(lab.numbers)))
+    assert earlier.end.scored is not None
+    return lab
+
+
+@pytest.fixture(scope="module")
+def hidden_tests(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """With an earlier rep, whose results, patch and all, are there to be found."""
+    return with_an_earlier_rep(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="module")
+def for_other_users(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The same where attempts run as another user, who must be able to execute the environment's Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIALFLEET_ISOLATION", "uid")
+        return with_an_earlier_rep(tmp_path_factory.mktemp("lab"))
 
 
 # Each takes away one defence, in the runner's own process, and leaves all others standing.
@@ -131,6 +143,11 @@ class Weakened(Lab):
         return sys.executable, "-c", RUNNER.format(defence=DEFENCE[self.defence])
 
 
+def weakened(lab: Lab, defence: str) -> Weakened:
+    """The same task and store."""
+    return Weakened(lab.root, task=lab.task, hidden=lab.hidden, numbers=lab.numbers, defence=defence)
+
+
 def places(lab: Lab) -> list[str]:
     """Where this machine keeps what an agent must not see."""
     return [str(lab.root), str(lab.cache.objects), str(lab.scratch)]
@@ -154,52 +171,52 @@ def test_control_without_the_sandbox_all_of_it_is_found(
 
 
 @pytest.mark.needs("bwrap")
-def test_control_with_the_environment_inherited_the_key_is_found(tmp_path: Path) -> None:
-    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="environment")
-    assert "env:key" in searched(lab, ["."], ANTHROPIC_API_KEY=KEY)
+def test_control_with_the_environment_inherited_the_key_is_found(hidden_tests: Lab) -> None:
+    assert "env:key" in searched(weakened(hidden_tests, "environment"), ["."], ANTHROPIC_API_KEY=KEY)
 
 
 @pytest.mark.needs("bwrap")
-def test_control_with_the_objects_mounted_the_fix_and_the_tests_are_found(tmp_path: Path) -> None:
-    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
+def test_control_with_the_objects_mounted_the_fix_and_the_tests_are_found(
+    hidden_tests: Lab, tmp_path: Path
+) -> None:
     copies = tmp_path / "objects"  # not the user's whole cache: a search of it would take long
     copies.mkdir()
-    for digest in (lab.planned.order.fix, lab.planned.order.pristine):
-        shutil.copy(lab.cache.objects / digest, copies)
-    assert {"fix", "tests"} <= searched(lab, ["/"], EXTRA_MOUNT=str(copies))
+    for digest in (hidden_tests.planned.order.fix, hidden_tests.planned.order.pristine):
+        shutil.copy(hidden_tests.cache.objects / digest, copies)
+    assert {"fix", "tests"} <= searched(weakened(hidden_tests, "mounts"), ["/"], EXTRA_MOUNT=str(copies))
 
 
 @pytest.mark.needs("bwrap")
-def test_control_with_the_store_mounted_it_is_found(tmp_path: Path) -> None:
-    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
-    assert "fix" in searched(lab, ["/"], EXTRA_MOUNT=str(lab.store.root))  # an earlier rep's patch
+def test_control_with_the_store_mounted_it_is_found(hidden_tests: Lab) -> None:
+    store = str(hidden_tests.store.root)
+    assert "fix" in searched(weakened(hidden_tests, "mounts"), ["/"], EXTRA_MOUNT=store)  # an earlier rep's patch
 
 
 @pytest.mark.needs("bwrap")
-def test_control_with_the_grants_mounted_they_are_found(tmp_path: Path) -> None:
-    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
-    assert "store" in searched(lab, ["/"], EXTRA_MOUNT=str(tmp_path))
+def test_control_with_the_grants_mounted_they_are_found(hidden_tests: Lab) -> None:
+    root = str(hidden_tests.root)
+    assert "store" in searched(weakened(hidden_tests, "mounts"), ["/"], EXTRA_MOUNT=root)
 
 
 @pytest.mark.needs("root")
-def test_nothing_is_found_as_another_user(hidden_tests: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_found_as_another_user(for_other_users: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
-    roots = [".", *places(hidden_tests), str(hidden_tests.cache.root)]
-    assert searched(hidden_tests, roots, TRIALFLEET_TEST_SECRET=KEY, ANTHROPIC_API_KEY=KEY) == set()
+    roots = [".", *places(for_other_users), str(for_other_users.cache.root)]
+    assert searched(for_other_users, roots, TRIALFLEET_TEST_SECRET=KEY, ANTHROPIC_API_KEY=KEY) == set()
 
 
 @pytest.mark.needs("root")
 def test_control_with_the_cache_open_another_user_finds_the_fix(
-    hidden_tests: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    for_other_users: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
-    order = hidden_tests.planned.order
+    order = for_other_users.planned.order
     opened = Path(tempfile.mkdtemp(prefix="trialfleet-opened-", dir="/var/tmp"))
     try:
         opened.chmod(0o755)
         for digest in (order.fix, order.pristine):
-            shutil.copy(hidden_tests.cache.objects / digest, opened)
-        assert {"fix", "tests"} <= searched(hidden_tests, [".", str(opened)])
+            shutil.copy(for_other_users.cache.objects / digest, opened)
+        assert {"fix", "tests"} <= searched(for_other_users, [".", str(opened)])
     finally:
         shutil.rmtree(opened)
 

@@ -12,6 +12,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 PYTEST = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+# Of some 250: all that pytest imports. To compile them all is half of an environment's cost.
+LEXERS = ("__init__.py", "_mapping.py", "diff.py", "python.py")
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def with_pytest(folder: Path) -> Index:
 
 
 def installed_wheel(name: str) -> tuple[str, bytes]:
-    """File name and bytes of a wheel with the installed files of a pure distribution."""
+    """File name and bytes of a wheel with the installed files of a pure distribution; of Pygments, those that
+    pytest needs."""
     found = distribution(name)
     files: dict[str, bytes] = {}
     for file in found.files or ():
@@ -94,6 +97,7 @@ def installed_wheel(name: str) -> tuple[str, bytes]:
             not path.startswith("..")
             and "__pycache__" not in path
             and not path.endswith(("RECORD", "INSTALLER", "direct_url.json"))
+            and ("pygments/lexers/" not in path or path.endswith(LEXERS))
         ):
             files[path] = Path(str(file.locate())).read_bytes()
     info = next(path.partition("/")[0] for path in files if ".dist-info/" in path)

@@ -31,7 +31,11 @@ def unread(printed: Iterable[tuple[str, str]]) -> list[str]:
     """Sentences whose shape is not listed, and those with a fault that a machine sees. Empty: none."""
     listed = _listed_shapes()
     found: dict[str, str] = {}
+    seen = set[str]()
     for section, sentence in printed:
+        if sentence in seen:
+            continue
+        seen.add(sentence)
         faults = find_faults(sentence)
         if faults:
             found.setdefault(shape_of(sentence), f"{section}: {sentence} ({', '.join(faults)})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from html.parser import HTMLParser
 
 LEAST_WORDS = 4
@@ -58,6 +59,7 @@ _WRONG = (
 )
 
 
+@cache  # reports say most of their sentences again
 def shape_of(sentence: str) -> str:
     """The sentence with numbers, names and paths replaced.
 

@@ -224,7 +224,9 @@ def _needed(result: DeclaredResult, outcome: Outcome) -> str:
     if found is None or found.mde is None or result.design.plans_power:
         return ""
     needed = f"{unsigned_points(found.mde)} points"
-    return f"; a true difference of at least {needed} would have been needed ({100 * found.power:g}% power)"
+    return (
+        f"; so many trials notice a true difference of {needed} or more most times ({100 * found.power:g}% power)"
+    )
 
 
 def _fragile(result: DeclaredResult) -> str:

@@ -4,7 +4,7 @@ outcomes of the lost runs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -42,6 +42,9 @@ class LookedTest:
     dropped: tuple[int, ...]
     tasks: int
     stagewise: bool
+    _known: dict[tuple[int, bytes], SequentialStage] = field(
+        default_factory=dict[tuple[int, bytes], SequentialStage], repr=False
+    )
 
     @classmethod
     def of(cls, scheme: Scheme, *, stagewise: bool) -> LookedTest:
@@ -93,11 +96,15 @@ class LookedTest:
         return look.number == len(self.design.looks) or futile(self.design, rule, look, tasks=self.tasks)
 
     def _stages(self, counts: Arms[Integers]) -> list[SequentialStage]:
-        by_look = zip(*(one.reshape(-1, self.tasks) for one in counts), strict=True)
-        return [
-            stage(*four, blocks=blocks, dropped=dropped)
-            for four, blocks, dropped in zip(by_look, self.lengths, self.dropped, strict=True)
-        ]
+        by_look = np.stack([one.reshape(-1, self.tasks) for one in counts], axis=1)
+        return [self._stage(number, four) for number, four in enumerate(by_look)]
+
+    def _stage(self, number: int, four: Integers) -> SequentialStage:
+        """Choices of lost runs cross those of every look, of which each has few."""
+        key = number, four.tobytes()
+        if key not in self._known:
+            self._known[key] = stage(*four, blocks=self.lengths[number], dropped=self.dropped[number])
+        return self._known[key]
 
 
 def count_stages(decisions: tuple[Decision, ...], scheme: Scheme) -> Arms[Integers]:

@@ -136,9 +136,7 @@ def sequential_p(design: SequentialDesign, stages: Sequence[SequentialStage]) ->
     """
     divisor = common_divisor(stages)
 
-    def rejected(alpha: float) -> bool:
-        return _rejected(design, stages, divisor, alpha)
-
+    rejected = Rejections(design, stages, divisor)
     highest = 999
     if divisor < UNIT:
         highest = min(999, math.ceil(1000 * _first(rejected, 0.0, 1 - 1e-9)) + 25)
@@ -168,12 +166,24 @@ def _first(rejected: Callable[[float], bool], low: float, high: float) -> float:
     return high
 
 
-def _rejected(design: SequentialDesign, stages: Sequence[SequentialStage], divisor: int, alpha: float) -> bool:
-    going, total = START, 0
-    for added, spent in zip(stages, design.levels(alpha) / 2, strict=False):
-        total += added.sum // divisor
-        tails = StagewiseTails.of(going.grown(added, divisor, NEGLIGIBLE), design.midp)
-        if min(tails.at(total)) <= spent * (1 + TIES):
-            return True
-        going = tails.after(float(spent))
-    return False
+class Rejections:
+    """Whether the design has rejected at the looks so far, by its total alpha. One alpha and the next mostly stop
+    the same outcomes: what is left at a look is kept until they stop others before it."""
+
+    def __init__(self, design: SequentialDesign, stages: Sequence[SequentialStage], divisor: int) -> None:
+        self._design, self._stages, self._divisor = design, stages, divisor
+        self._kept: list[tuple[tuple[tuple[int, int], ...], StagewiseTails, float]] = []
+
+    def __call__(self, alpha: float) -> bool:
+        going, stopped, total = START, tuple[tuple[int, int], ...](), 0
+        for number, (added, spent) in enumerate(zip(self._stages, self._design.levels(alpha) / 2, strict=False)):
+            total += added.sum // self._divisor
+            if number == len(self._kept) or self._kept[number][0] != stopped:
+                tails = StagewiseTails.of(going.grown(added, self._divisor, NEGLIGIBLE), self._design.midp)
+                self._kept[number:] = [(stopped, tails, min(tails.at(total)))]
+            _, tails, p_value = self._kept[number]
+            if p_value <= spent * (1 + TIES):
+                return True
+            stopped = (*stopped, tails.rejected(float(spent)))
+            going = tails.after(float(spent))
+        return False

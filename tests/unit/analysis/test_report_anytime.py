@@ -150,7 +150,7 @@ def test_while_nothing_is_decided_p_and_limits_hold_as_they_stand(tmp_path: Path
     assert report.headline is not None
     assert report.decision == "not_shown"
     assert report.answer[0].startswith("No difference was shown so far between intent_layer and none")
-    assert "would have been needed" not in " ".join(report.answer)  # that is of another test
+    assert "notice a true difference" not in " ".join(report.answer)  # that is of another test
     assert not any(one.startswith("Stopped") for one in report.answer)
     assert any("no p-value but those of contrasts on these tasks is valid" in one for one in report.cautions)
     second = next(one for one in report.analysis.contrasts if one.role == "secondary").these_tasks

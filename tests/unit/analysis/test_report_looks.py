@@ -449,7 +449,7 @@ def test_after_a_stop_the_power_is_the_plan_s(effect: float | None, tmp_path: Pa
     assert found is not None
     assert found.blocks == 6
     assert effect is None or found.effect == effect
-    assert "would have been needed" not in early.answer[1]
+    assert "notice a true difference" not in early.answer[1]
     assert (
         f"; the plan with its looks had {percent(found.power)} power at a true difference of " in early.answer[1]
     )

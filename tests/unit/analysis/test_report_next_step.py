@@ -53,7 +53,7 @@ def test_an_undecided_campaign_says_what_twice_the_reps_notice_and_cost(undecide
     assert found, undecided.next_step
     twice, now = map(float, found.groups())
     assert twice == pytest.approx(now / math.sqrt(2), abs=0.1)
-    assert f"at least {now} points would have been needed" in undecided.answer[1]
+    assert f"notice a true difference of {now} points or more" in undecided.answer[1]
 
 
 def test_every_rendering_says_it(undecided: Report) -> None:

@@ -30,6 +30,8 @@ from trialfleet_statistics.sequential import (
     stage,
     stagewise_odds_ratio,
 )
+from trialfleet_statistics.sequential.exact import Rejections
+from trialfleet_statistics.sequential.stages import common_divisor
 
 R1: tuple[tuple[Row, ...], ...] = (
     ((4, 5, 1, 5), (3, 5, 3, 5), (2, 5, 0, 5)),
@@ -157,6 +159,19 @@ def test_sequential_p(
     stages = [staged(rows) for rows in data]
     found = [sequential_p(design, stages[: k + 1]) for k in range(len(data))]
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("data", "weights"), [(R1, "mh"), (R4, "mh"), (R5, "equal")])
+def test_what_one_alpha_stops_is_nothing_to_the_next(data: tuple[tuple[Row, ...], ...], weights: str) -> None:
+    """Asked in any order, each alpha rejects as it does alone."""
+    design = SequentialDesign(tuple(5 * (k + 1) for k in range(len(data))))
+    stages = [staged(rows, weights=weights) for rows in data]
+    asked = (design, stages, common_divisor(stages))
+    alphas = [10 ** (-n / 40) for n in range(1, 200)]
+    random.Random(5).shuffle(alphas)
+    found = [*map(Rejections(*asked), alphas)]
+    assert found == [Rejections(*asked)(alpha) for alpha in alphas]
+    assert {*found} == {True, False}
 
 
 @pytest.mark.parametrize(
