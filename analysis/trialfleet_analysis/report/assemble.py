@@ -99,10 +99,7 @@ def assemble(
         compared=analysis.compared.tasks,
         left_out=list_left_out(analysis.compared, cells),
         conditions=condition_results(
-            scheme,
-            counts,
-            per_cell(columns, scheme, ~columns.valid),
-            bounds(names, tasks, trials),
+            scheme, counts, per_cell(columns, scheme, ~columns.valid), bounds(names, tasks, trials)
         ),
         cells=cells,
         verdicts=verdict_counts(names, used),
