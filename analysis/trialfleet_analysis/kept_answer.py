@@ -20,7 +20,10 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen, Record, Sha256
 from trialfleet_ledger.store.protocol import Store, StoreError
 
-COMPUTE = ("trialfleet_statistics", "trialfleet_designs", "trialfleet_analysis")  # packages
+COMPUTE = (  # packages
+    *("trialfleet_statistics", "trialfleet_designs", "trialfleet_analysis"),
+    *("trialfleet_deliveries", "trialfleet_ledger"),  # some of its words
+)
 
 
 class CampaignAnswer(Frozen):

@@ -208,6 +208,10 @@ class Design(Generic[D, F]):
         """Whether a later look may still decide."""
         return False
 
+    def may_end_early(self, found: F) -> bool:
+        """Whether some of the planned trials may not be run."""
+        return self.goes_on(found)
+
     def explain_stop(self, found: F) -> str | None:
         """Why a look gave the campaign up, as a clause; None: it did not."""
         return None

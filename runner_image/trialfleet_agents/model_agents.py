@@ -46,9 +46,9 @@ def model_identity(
 ) -> Identity:
     """The identity of the program at this version with this model. `revision`: of its adapter. `apart`: options
     that do not change what the agent does, in addition to its program's path and its prices."""
-    unset = [
-        name for name in ("fields", "side_models", "tools", "allowed_tools") if not getattr(options, name, None)
-    ]
+    optional = ("fields", "side_models", "tools", "allowed_tools")
+    unset = [name for name in optional if not getattr(options, name, None)]
+    unset += ["permission_mode"] if getattr(options, "permission_mode", None) == "bypassPermissions" else []
     chosen = options.model_dump(mode="json", exclude={"binary", "prices", *unset, *apart})
     parts = {"version": version, "model": spec.model, "revision": revision, "options": chosen}
     return Identity(

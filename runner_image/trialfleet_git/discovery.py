@@ -76,11 +76,18 @@ def refuse_special_files(path: Path) -> None:
             if stat.S_ISDIR(info.st_mode) and (info.st_dev, info.st_ino) not in seen:
                 seen.add((info.st_dev, info.st_ino))
                 with os.scandir(here) as entries:
-                    left += [entry.path for entry in entries if not entry.is_file()]
+                    left += [entry.path for entry in entries if not _is_plain(entry)]
         except OSError:  # also a link that leads nowhere
             continue
         if not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode):
             raise UnreadableRepository(f"{here} is not a file")
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # such as a link to itself
+        return False
 
 
 def read_head(git_dir: Path) -> bytes | None:

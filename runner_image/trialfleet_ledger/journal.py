@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.kill_points import checkpoint
+from trialfleet_ledger.parsed_records import AbsentError, parse_bytes
 from trialfleet_ledger.records.base import LARGEST_COUNT
 from trialfleet_ledger.records.journal import JournalEntry
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import WrongValue, settle_value
 
 MOST_RECORDS = 10_000  # of one entry: 1.5 MB
 
@@ -92,8 +95,11 @@ class Journal:
         """Of this entry's bytes; None: it is not there."""
         if number == self._own[0]:
             return self._own[1] or None
-        raw = self._store.get(keys.numbered(self._campaign, "journal", number))
-        return None if raw is None else sha256(raw)
+        key = keys.numbered(self._campaign, "journal", number)
+        try:
+            return settle_value(self._store, key, self._store.get(key), partial(_check_entry, number))
+        except WrongValue as error:  # as the store holds it, whoever wrote it
+            return None if error.value is None else sha256(error.value)
 
     def _newest(self) -> int:
         return max(list_entries(self._store, self._campaign), default=0)
@@ -103,3 +109,12 @@ def list_entries(store: Store, campaign: str) -> frozenset[int]:
     """The numbers of the entries. A number that no record can have is a stranger's."""
     listed = (keys.number_of(entry.key) for entry in store.list(keys.folder(campaign, "journal")))
     return frozenset(number for number in listed if 0 < number < LARGEST_COUNT)
+
+
+def _check_entry(number: int, raw: bytes | None) -> str:
+    """The SHA-256 of this entry's bytes. One wrong read would stand in the next entry for good."""
+    if raw is None:
+        raise AbsentError
+    if parse_bytes(raw, JournalEntry).number != number:
+        raise WrongValue(f"it is not entry {number}")
+    return sha256(raw)

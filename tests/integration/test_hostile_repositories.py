@@ -237,7 +237,9 @@ def test_nothing_without_an_end_is_read(name: str, kind: str, tmp_path: Path) ->
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    (made.folder / ".git/refs/loop").symlink_to("..")
+    (path.parent / "self").symlink_to("self")
+    if kind == "pipe":  # a loop leads the walk of refs everywhere: without it each folder is looked at by itself
+        (made.folder / ".git/refs/loop").symlink_to("..")
     moved = made.folder / ".git/objects"
     moved.rename(tmp_path / "objects")
     moved.symlink_to(tmp_path / "objects")

@@ -314,7 +314,8 @@ def _on_others_detects(tasks: int, reps: float, found: Nuisance, alpha: float) -
     mean = min(max(found.mean, 0.01), 0.99)
     within = within_variance(mean, mean, found.icc.estimate or 0.0) / (tasks * reps)
     free, error = found.repositories.count_freedom(tasks), math.sqrt(within + found.sigma_int**2 / tasks)
-    return least_effect(error * found.repositories.inflate_error(tasks), df=free, alpha=alpha, power=POWER)
+    inflated = found.repositories.inflate_error(tasks) if found.sigma_int else 1.0  # as campaigns are drawn
+    return least_effect(error * inflated, df=free, alpha=alpha, power=POWER)
 
 
 def _more(times_tasks: int, times_reps: int, found: Nuisance, on_these: float | None, alpha: float) -> More:

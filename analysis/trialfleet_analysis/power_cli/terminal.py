@@ -50,8 +50,8 @@ TESTS: dict[TestName, str] = {"fisher": "Fisher's exact test", "boschloo": "Bosc
 TASK_TESTS: dict[Claim | None, str] = {
     None: "paired t test over tasks",
     "these_repositories": "t test over tasks, variance within repositories",
-    "other_repositories": f"t test over tasks, cluster-robust by repository; within one differences correlate by "
-    f"{PLANNED_CORRELATION:g}",
+    "other_repositories": "t test over tasks, cluster-robust by repository; where effects differ between tasks, "
+    f"differences within one correlate by {PLANNED_CORRELATION:g}",
 }
 WIDTH = 110  # columns where there is no terminal to fit
 

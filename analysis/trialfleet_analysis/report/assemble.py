@@ -49,7 +49,7 @@ from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_designs.comparison.columns import TrialsRun, counted, per_cell
 from trialfleet_ledger.amendments import select_halted_cells
-from trialfleet_ledger.designs.looks import stopped
+from trialfleet_ledger.designs.looks import Decision, halving_of, stopped
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.stage_reached import Stage
 
@@ -197,9 +197,14 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
         way_on=frame.way_on if campaign.interim else "",
         halted=any(halt.of_campaign for halt in frame.halts),
-        looked_blocks=frame.decisions[-1].blocks if frame.decisions and end is None else None,
+        looked_blocks=None if end is not None or halving_of(frame.decisions) else _last_look(frame.decisions),
         after_decision=0 if end is None else int(np.sum(integers(trials, "block") >= end.blocks)),
     )
+
+
+def _last_look(decisions: Sequence[Decision]) -> int | None:
+    """The blocks that it counted."""
+    return decisions[-1].blocks if decisions else None
 
 
 def _refused(campaign: CampaignTables) -> tuple[RefusedBundle, ...]:

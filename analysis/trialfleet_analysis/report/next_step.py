@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
-from trialfleet_analysis.analysis_plan.measures import CostPerPass
 from trialfleet_analysis.analysis_plan.power_summary import POWER, More
 from trialfleet_analysis.report.answer import SHOWN, claims_equivalence
 from trialfleet_analysis.report.campaign_report import Report
@@ -55,7 +55,7 @@ def _while_open(report: Report) -> str | None:
     if progress.cancelled:
         return "Run a new campaign: this one was cancelled before it had an answer."
     if progress.interim:
-        return f"{_wait(report)} If no controller is running, {progress.way_on}."
+        return f"{suggest_wait(report)} If no controller is running, {progress.way_on}."
     if report.design.is_fixed_on("these_tasks"):
         return None
     return (
@@ -64,15 +64,25 @@ def _while_open(report: Report) -> str | None:
     )
 
 
-def _wait(report: Report) -> str:
+def suggest_wait(report: Report) -> str:
     """For the trials that are not over, with their price where it is known."""
-    left = report.progress.planned - report.progress.terminal
-    means = _mean_costs(report, every=True)
-    if left <= 0 or means is None:
+    waits = [one for one in report.below_plan if one.condition not in report.halted_conditions]
+    left = Counter[str]()
+    for one in waits:
+        left[one.condition] += one.planned - one.terminal
+    trials = plural(left.total(), "trial")
+    if not left.total():
         return "Wait until its blocks are complete."
-    price = _money(left * sum(means) / len(means))
-    early = ", unless a look ends it earlier" if report.design.allows_for_looks else ""
-    return f"Wait for what is left: {plural(left, 'trial')}, about {price} at what a trial cost here{early}."
+    most = "at most " if report.design.may_end_early(report.analysis.found) else ""
+    costs = {
+        one.condition: one.cost / one.trials
+        for one in report.analysis.costs
+        if one.cost is not None and one.trials
+    }
+    if not left.keys() <= costs.keys():
+        return f"Wait for what is left: {most}{trials}."
+    price = _money(sum(number * costs[name] for name, number in left.items()))
+    return f"Wait for what is left: {most}{trials}, about {price} at what a trial cost here."
 
 
 def _once_answered(report: Report, result: DeclaredResult | None, *, alike: bool) -> str:
@@ -168,25 +178,15 @@ def _compare_with_tasks(report: Report, run: More, *, now: float, more_reps: flo
 def _price(report: Report, blocks: int, *, every: bool = False) -> str:
     """What so many blocks of the campaign's tasks cost, at the mean cost of a trial here, as a clause. `every`: of
     all conditions, not of the compared ones alone."""
-    found, means = _costs(report, every=every), _mean_costs(report, every=every)
-    if means is None:
+    found = [one for one in report.analysis.costs if every or one.condition in report.analysis.sides]
+    means = [one.cost / one.trials for one in found if one.cost is not None and one.trials]
+    if not means or len(means) < len(found):
         reason = next((f": {one.reason}" for one in found if one.cost is None), "")
         return f"what it would cost is not known{reason}"
     lost = ", lost runs not counted" if any(one.unknown for one in found) else ""
     whose = "all conditions" if every else "the compared conditions"
     total = _money(blocks * len(report.tasks) * sum(means))
     return f"at what a trial cost here, {whose} take about {total}{lost}"
-
-
-def _costs(report: Report, *, every: bool) -> list[CostPerPass]:
-    return [one for one in report.analysis.costs if every or one.condition in report.analysis.sides]
-
-
-def _mean_costs(report: Report, *, every: bool) -> list[float] | None:
-    """US dollars of a trial, of each condition; None unless all are known."""
-    found = _costs(report, every=every)
-    means = [one.cost / one.trials for one in found if one.cost is not None and one.trials]
-    return means if means and len(means) == len(found) else None
 
 
 def _money(usd: float) -> str:

@@ -8,6 +8,7 @@ from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.causes import cause_cautions, code_cautions
+from trialfleet_analysis.report.crashes import find_halted_sides
 from trialfleet_analysis.report.declared_result import (
     DeclaredResult,
     could_tell,
@@ -107,14 +108,21 @@ def _interim(report: Report) -> Iterator[str]:
         counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
-    if progress.looked_blocks is not None and progress.looked_blocks < progress.complete_blocks:
+    if _is_between_looks(report):
+        others = "contrasts on tasks like these" if design.allows_for_looks else "contrasts"
         yield (
             f"The declared result is as of the look after block {progress.looked_blocks}. The conditions' rates, "
-            f"and contrasts on tasks like these, count all {plural(progress.complete_blocks, 'complete block')}."
+            f"and {others}, count all {plural(progress.complete_blocks, 'complete block')}."
         )
     if progress.extended_after_look and not design.has_ended(found):
         only = design.except_when_extended()
         yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
+
+
+def _is_between_looks(report: Report) -> bool:
+    """Whether trials came after the look that the declared result is of."""
+    looked = report.progress.looked_blocks
+    return looked is not None and looked < report.progress.complete_blocks and not find_halted_sides(report)
 
 
 def _unfinished(progress: CampaignProgress) -> str:
@@ -147,7 +155,8 @@ def _waiting(report: Report) -> str:
     progress = report.progress
     later = f"; {plural(progress.beyond, 'later trial')} left out" if progress.beyond else ""
     return (
-        f"All numbers are made of the {_first(progress.complete_blocks)} of {progress.blocks} only{later}: "
+        f"All {'other ' if _is_between_looks(report) else ''}numbers are made of the "
+        f"{_first(progress.complete_blocks)} of {progress.blocks} only{later}: "
         "early finishers would bias them. "
         f"This look is recorded, and no p-value{report.design.except_when_monitored()} is valid under monitoring: "
         f"looking again and again finds something by chance: {PEEKING}."

@@ -34,6 +34,9 @@ class HalvingDesign(Design[Primary, HalvingFinding]):
     def find(self, declared: Primary, observed: Observed) -> HalvingFinding | None:
         return halving_finding(observed.scheme, observed.ran)
 
+    def may_end_early(self, found: HalvingFinding) -> bool:
+        return not found.left_out
+
     def add_sentences(self, found: HalvingFinding, reported: Reported) -> Iterator[str]:
         return halving_sentences(found, reported)
 

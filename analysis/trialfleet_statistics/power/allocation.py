@@ -163,7 +163,7 @@ def _design(
     of: TaskRepositories = UNKNOWN,
 ) -> Allocation:
     se, fixed = math.sqrt((sigma**2 + v / reps) / tasks), math.sqrt(v / reps / tasks)
-    se, refused = se * of.inflate_error(tasks), of.explain_refusal(tasks)
+    se, refused = se * (of.inflate_error(tasks) if sigma else 1.0), of.explain_refusal(tasks)
     mde = None if refused else least_effect(se, df=of.count_freedom(tasks), alpha=alpha, power=power)
     return Allocation(
         tasks=tasks,

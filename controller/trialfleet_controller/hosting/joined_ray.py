@@ -58,12 +58,9 @@ class JoinedRay:
         return self._connect(address)
 
     def _connect(self, address: str) -> None:
+        own = {} if "://" in address else {"job_config": job_config()}  # Ray's client is such a job by itself
         self.ray.init(
-            address=address,
-            namespace=NAMESPACE,
-            job_config=job_config(),
-            log_to_driver=False,
-            logging_level=logging.ERROR,
+            address=address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR, **own
         )
 
     def _start_node(self, address: str) -> None:

@@ -118,6 +118,7 @@ def _reach_of(options: ClaudeCodeOptions) -> Reach:
 
     reads, named = has(*HOOK_TOOLS.split("|")), any(one.startswith("mcp__") for one in options.allowed_tools)
     left = {
+        "nested": has("Read"),
         "hook_after": reads,
         "hook_before": reads,
         "fail_fast": has("Bash"),

@@ -14,7 +14,7 @@ RecordName = Annotated[str, Field(pattern=r"^(?:[a-z0-9]{1,40}/){0,3}[a-z0-9-]{1
 class JournalEntry(BoundRecord):
     """`journal/<k>.json`: records that the store had taken before this entry was written. `records`: key below the
     campaign -> SHA-256 of its bytes. Entry *k* exists only after entry *k* - 1, so a missing one was deleted;
-    `previous`: the SHA-256 of its bytes, so an edited one is seen."""
+    `previous`: the SHA-256 of its bytes, so an edited one is seen once another follows it."""
 
     number: Ordinal
     at: Moment

@@ -16,11 +16,11 @@ from tests.unit.analysis.report_fixture import made, on_terminal
 from tests.unit.analysis.weak_designs_fixture import DEMO_LIKE, PRIMARY, weak
 from trialfleet_analysis.process import ProviderEndCount
 from trialfleet_analysis.report.assemble import worded
-from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.campaign_report import BelowPlan, Report
 from trialfleet_analysis.report.github import to_github
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.next_step import suggest_next_step
+from trialfleet_analysis.report.next_step import suggest_next_step, suggest_wait
 from trialfleet_statistics.estimates import Interval
 
 CLEAR = {"a": (9, 3), "b": (8, 2), "c": (10, 4), "d": (7, 5), "e": (9, 1), "f": (6, 2)}
@@ -148,6 +148,10 @@ def test_a_halted_condition_is_fixed_first(undecided: Report) -> None:
     assert cancelled.next_step == "Fix what halted placebo, then run a new campaign: this one was cancelled."
 
 
+def without_costs(report: Report) -> Report:
+    return replace(report, analysis=replace(report.analysis, costs=()))
+
+
 def test_an_unfinished_campaign_is_continued(undecided: Report) -> None:
     monitored = replace(undecided, analysis=replace(undecided.analysis, monitored=True))
     open_still = other_progress(monitored, interim=True, way_on="`trialfleet resume` runs what is missing")
@@ -155,10 +159,15 @@ def test_an_unfinished_campaign_is_continued(undecided: Report) -> None:
         "Wait until its blocks are complete. If no controller is running, `trialfleet resume` runs what is "
         "missing."
     )
-    measured = open_still.progress.terminal
+    one, other = open_still.conditions_compared
     for left, price in ((3, "$0.75"), (1_600, "$400")):
-        some = other_progress(open_still, planned=measured + left).next_step or ""
-        assert some.startswith(f"Wait for what is left: {left:,} trials, about {price} at what a trial cost here.")
+        missing = (BelowPlan("alpha", one, 5, 5 + left), BelowPlan("beta", other, 5, 5 + left))
+        some = replace(open_still, below_plan=missing, halted_conditions={other: "its agent crashed"})
+        expected = f"Wait for what is left: {left:,} trials, about {price} at what a trial cost here."
+        assert (suggest_wait(some), suggest_wait(without_costs(some))) == (
+            expected,
+            f"Wait for what is left: {left:,} trials.",
+        )
     cancelled = other_progress(open_still, cancelled=True)
     assert cancelled.next_step == "Run a new campaign: this one was cancelled before it had an answer."
     halted = other_progress(open_still, halted=True)

@@ -405,6 +405,29 @@ def test_an_entry_that_no_longer_names_a_deleted_trial_is_named(copied: Path) ->
         check_ledger(Ledger(DirectoryStore(copied.parent), PLAN.campaign))
 
 
+@pytest.mark.parametrize("wrong", [None, b"{}", b"<html>"])
+def test_one_wrong_read_of_an_entry_stands_in_no_other(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, wrong: bytes | None
+) -> None:
+    """The next entry has its digest for good."""
+    store, read_value, answers = DirectoryStore(copied.parent), DirectoryStore.get, [wrong]
+
+    def get(self: DirectoryStore, key: str) -> bytes | None:
+        return answers.pop() if answers and "/journal/" in key else read_value(self, key)
+
+    name = OF_TRIALS["outcome"]
+    with monkeypatch.context() as patched:
+        patched.setattr(DirectoryStore, "get", get)
+        journal = Ledger(store, PLAN.campaign).journal
+        journal.note(f"{PLAN.campaign}/{name}", (copied / name).read_bytes())
+        journal.flush()
+    assert not answers
+    newest = max((copied / "journal").iterdir(), key=lambda path: int(path.stem))
+    before = newest.with_name(f"{int(newest.stem) - 1}.json")
+    assert json.loads(newest.read_bytes())["previous"] == sha256(before.read_bytes())
+    assert tables_of(copied).frame.tampered == ()
+
+
 def test_an_entry_under_the_number_of_another_is_named(copied: Path) -> None:
     (copied / "journal/3.json").write_bytes((copied / "journal/4.json").read_bytes())
     assert tables_of(copied).frame.tampered == ("journal/3.json was changed after it was written",)

@@ -80,7 +80,7 @@ def test_each_assertion_of_a_python_test_fails_in_a_test_of_its_own() -> None:
     assert bodies[0].endswith("assert 1 == 2"), "after the test's own statements"
     assert "assert total([1]) == object()" in bodies[1], "what the product returns equals no new object"
     assert "called" not in bodies[1], "the statements behind it are left out"
-    assert "assert total([1]) == 2" in bodies[2], "nor another number"
+    assert "assert total([1]) == 1000004" in bodies[2], "nor another number"
     rest = bodies[3:]
     (local,) = (one for one in rest if one.endswith("called.assert_called_with(object())"))
     assert "called = mock.Mock()" in local, "a local name is bound by the test's statements"
@@ -113,14 +113,28 @@ def test_another_value_of_the_expected_type_is_not_equal_to_it(expected: str) ->
     assert claims[0] == "object()"
     right = ast.literal_eval(expected)
     assert all(type(other) is type(right) and other != right for other in map(ast.literal_eval, claims[1:]))
-    assert len(claims) == (1 if expected in ("-0", "1e999", "[]", "None") else 2)
+    assert len(claims) == (1 if expected in ("True", "-0", "1e999", "[]", "None") else 2)
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["len(drawer) == 0", "drawer == ['a']", "drawer.pop() == 'a'", "(drawer.append(1) is None) == True"],
+)
+def test_what_an_honest_product_leaves_behind_makes_no_other_value_right(first: str) -> None:
+    """Tests that must fail run after the test itself in its process: a list that all instances share may be longer
+    or empty then."""
+    made = python(f"def test_a():\n    assert {first}\n    drawer.append('a')\n", "test_a")
+    for left in ([], ["a"], ["a", "a"], ["a", 1]):
+        for number in range(1, len(made.tests) + 1):
+            with pytest.raises((AssertionError, IndexError)):
+                exec(body(made, number), {"drawer": list(left)})
 
 
 def test_a_method_is_copied_into_its_class() -> None:
     made = python(PYTHON, "TestShop::test_it")
     assert made.tests[0] == f"t/test_a_{MARK}.py::TestShop::test_it_{MARK}_1"
     assert body(made, 2) == "self.assertEqual(object(), total([1, 2]))"
-    assert body(made, 3) == "self.assertEqual(4, total([1, 2]))"
+    assert body(made, 3) == "self.assertEqual(1000006, total([1, 2]))"
     assert {body(made, number) for number in (4, 5)} == {
         "self.assertEqual(object(), object())",
         "self.assertTrue(False)",

@@ -203,7 +203,7 @@ def test_another_program_of_that_name_is_refused(tmp_path: Path, program: Path, 
     [
         ({}, set[str]()),
         ({"tools": ["Read", "Edit"]}, {"fail_fast", "skills"}),
-        ({"tools": ["Bash"]}, {"hook_after", "hook_before", "skills"}),
+        ({"tools": ["Bash"]}, {"nested", "hook_after", "hook_before", "skills"}),
         ({"disallowed_tools": ["Bash"]}, {"fail_fast"}),
         ({"disallowed_tools": ["Bash(rm *)", "Skill"]}, {"skills"}),
         ({"permission_mode": "dontAsk", "allowed_tools": ["Edit"]}, {"mcp"}),

@@ -66,7 +66,7 @@ def find_differences(report: Report) -> Forest | None:
         scale=differences([*(limit for part in intervals for limit in _numbers(part)), *margins]),
         rows=rows,
         caption=f"Dot or diamond: the estimate. Line: its {level(intervals[0].level)} interval."
-        f"{_name_margins(margins)}{_explain_widths(*intervals)}",
+        f"{_name_margins(margins)}{_explain_widths(report, *intervals)}",
         zero=0.0,
         below="worse",
         above="better",
@@ -74,12 +74,15 @@ def find_differences(report: Report) -> Forest | None:
     )
 
 
-def _explain_widths(these: Interval, like: Interval) -> str:
-    """An interval for more tasks that is the narrower one looks like an error."""
+def _explain_widths(report: Report, these: Interval, like: Interval) -> str:
+    """An interval for more tasks that is the narrower one looks like an error. With looks it allows for none, and
+    that is why."""
+    if report.design.allows_for_looks:
+        return ""
     width, wider = (None if one.low is None or one.high is None else one.high - one.low for one in (these, like))
     if width is None or wider is None or width <= wider:
         return ""
-    return " The narrower one is no surer: these tasks’ differences happen to lie close together."
+    return " The narrower one is no surer: such differences happen to lie close together."
 
 
 def list_effects(report: Report) -> list[Forest]:
@@ -253,7 +256,7 @@ def find_extreme_tasks(report: Report) -> Forest | None:
 
 def _judge_tasks(shown: Sequence[TaskEffect]) -> str:
     if any(one.found for one in shown):
-        return "By itself: this task alone shows a difference, corrected for the number of tasks."
+        return "By itself: a difference in the task’s own test, corrected for the number of tasks."
     return "No single task shows a difference by itself."
 
 

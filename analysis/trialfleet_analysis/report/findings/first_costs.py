@@ -26,6 +26,9 @@ def tabulate_cost(report: Report) -> ReportTable | None:
         "Cost of a pass": {name: _cost_of_pass(costs.get(name)) for name in sides},
         "Cost of a trial": {name: _cost_of_trial(costs.get(name)) for name in sides},
     }
+    if NOTHING in means["Cost of a trial"].values():  # a cost is missing: its mean is not known, its median is
+        means["Median cost of a trial"] = {name: _median_of(found, name, "cost_usd") for name in sides}
+        del means["Cost of a trial"]
     rows: list[tuple[str, Mapping[str, str]]] = [
         *((title, cells) for title, cells in means.items() if any(cell != NOTHING for cell in cells.values())),
         *(
@@ -38,9 +41,16 @@ def tabulate_cost(report: Report) -> ReportTable | None:
     return table(
         "What it took",
         rows,
-        text("Costs are means, the rest medians" if len(rows) > len(names) else "Medians", lambda row: row[0]),
+        text(_name_means(costs=len(rows) - len(names), others=len(names)), lambda row: row[0]),
         *(number(name, partial(_cell_of, name)) for name in sides),
     )
+
+
+def _name_means(*, costs: int, others: int) -> str:
+    """How many rows there are of each kind."""
+    if costs and others:
+        return "Costs are means, the rest medians"
+    return "Means" if costs else "Medians"
 
 
 def _cell_of(name: str, row: tuple[str, Mapping[str, str]]) -> Cell:

@@ -164,24 +164,28 @@ def _unequal(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _other_value(expected: ast.expr) -> str | None:
-    """Of the same type as a literal; None: it is none, or another type."""
+    """Of the same type as a literal; None: it is none, or another type. It is one that no state comes to: what the
+    test itself left behind may honestly differ from what it expects, as by one or by being empty."""
+    far, at_end = 1_000_003, ast.Constant(1_000_003)
     match expected:
-        case ast.Constant(value=bool() as value):
-            return repr(not value)
-        case ast.Constant(value=int() | float() as value) if value + 1 != value:
-            return repr(value + 1)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if value:
-            return "0"
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=int() | float() as value) if value + far != value:
+            return repr(value + far)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if (
+            far - value != far
+        ):
+            return repr(far - value)
         case ast.Constant(value=str() as value):
-            return repr(f"{value}x")
+            return repr(f"{value}{far}")
         case ast.Constant(value=bytes() as value):
-            return repr(value + b"x")
-        case ast.List(elts=[_, *_]) if _is_literal(expected):
-            return "[]"
-        case ast.Tuple(elts=[_, *_]) if _is_literal(expected):
-            return "()"
-        case ast.Dict(keys=[_, *_]) if _is_literal(expected):
-            return "{}"
+            return repr(value + repr(far).encode())
+        case ast.List(elts=[_, *_] as elements) if _is_literal(expected):
+            return ast.unparse(ast.List([*elements, at_end]))
+        case ast.Tuple(elts=[_, *_] as elements) if _is_literal(expected):
+            return ast.unparse(ast.Tuple([*elements, at_end]))
+        case ast.Dict(keys=[_, *_] as names, values=values) if _is_literal(expected):
+            return ast.unparse(ast.Dict([*names, at_end], [*values, at_end]))
         case _:
             return None
 
