@@ -124,13 +124,14 @@ class Fields(Shape):
             return f"{_named(at)} must be an object"
         if isinstance(value, RepeatedFields):
             return f"{_named(_inside(at, value.repeated))} is given twice; send it once"
-        for name, inner in cast("dict[str, object]", value).items():
+        given = cast("dict[str, object]", value)
+        for name, inner in given.items():
             if found := self._field(name, inner, _inside(at, name), permitted):
                 return found
-            if self.twins.get(name) in value:
+            if self.twins.get(name) in given:
                 return f"{_named(_inside(at, name))} is given in two spellings; send it once"
         places = ((name, _inside(at, name)) for name in sorted(self.needed))
-        missing = (place for name, place in places if value.get(name) is None and place not in permitted)
+        missing = (place for name, place in places if given.get(name) is None and place not in permitted)
         return next((f"{_named(place)} must be given" for place in missing), None)
 
     def _field(self, name: str, inner: object, place: str, permitted: frozenset[str]) -> str | None:
