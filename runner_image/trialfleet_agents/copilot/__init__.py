@@ -28,6 +28,7 @@ COPILOT = AgentKind(
         folders=(
             *(".github/agents", ".github/copilot", ".github/extensions", ".github/hooks", ".github/instructions"),
             *(".github/lsp.json", ".github/mcp.json", ".github/plugin", ".github/skills"),
+            ".claude/commands",  # listed among its skills
         ),
         home=(".copilot/copilot-instructions.md",),
         settings=(
