@@ -154,10 +154,11 @@ def emptiest(below: Sequence[BelowPlan]) -> str:
 def _waiting(report: Report) -> str:
     progress = report.progress
     later = f"; {plural(progress.beyond, 'later trial')} left out" if progress.beyond else ""
+    numbers = "All other numbers" if _is_between_looks(report) else "All numbers"
+    made = f"{numbers} are made of the {_first(progress.complete_blocks)} of {progress.blocks} only{later}"
+    none_yet = f"No block of {progress.blocks} is complete yet, and numbers are made of complete ones only{later}"
     return (
-        f"All {'other ' if _is_between_looks(report) else ''}numbers are made of the "
-        f"{_first(progress.complete_blocks)} of {progress.blocks} only{later}: "
-        "early finishers would bias them. "
+        f"{made if progress.complete_blocks else none_yet}: early finishers would bias them. "
         f"This look is recorded, and no p-value{report.design.except_when_monitored()} is valid under monitoring: "
         f"looking again and again finds something by chance: {PEEKING}."
     )

@@ -176,6 +176,14 @@ def test_an_unfinished_campaign_is_continued(undecided: Report) -> None:
     )
 
 
+def test_before_a_block_is_complete_no_number_is_claimed(undecided: Report) -> None:
+    monitored = replace(undecided, analysis=replace(undecided.analysis, monitored=True))
+    early = other_progress(monitored, interim=True, complete_blocks=0)
+    assert any(
+        "No block of 10 is complete yet, and numbers are made of complete ones" in one for one in early.cautions
+    )
+
+
 def test_nothing_declared_and_no_answer_suggest_nothing(tmp_path: Path) -> None:
     assert made(declared=False).next_step is None
     undefined = weak(tmp_path, dict.fromkeys("abc", (4, 1)), primary=LIKE)
