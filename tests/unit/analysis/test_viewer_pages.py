@@ -140,8 +140,8 @@ HALTS = {
     "halted campaign": Halt(number=1, at=1, reason="no credit"),
 }
 NEXT_STEPS = {
-    "nothing over": "Wait until its blocks are complete. If no controller is running, `trialfleet resume` runs",
-    "running": "Wait until its blocks are complete. If no controller is running, `trialfleet resume` runs",
+    "nothing over": "Wait for what is left: 12 trials. If no controller is running, `trialfleet resume` runs",
+    "running": "Wait for what is left: 4 trials. If no controller is running, `trialfleet resume` runs",
     "decided": "This question is answered for these tasks and needs no more trials of them.",
     "undecided": "More reps of the same tasks may change nothing: ",
     "halted condition": "Fix what halted none; `trialfleet resume --lift` then continues the campaign.",

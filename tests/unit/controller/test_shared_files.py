@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from trialfleet_controller.commands.examples import EXAMPLES, demo, examples, k8s
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.shared_files import copy_shared, find_checkout, find_package, find_shared
+from trialfleet_ledger.child_program import python_module
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cli import GROUPS, SUMMARIES, root
 from trialfleet_tasks.taskfile import campaign_tasks
@@ -89,7 +90,7 @@ def test_the_demo_is_the_makefile_s(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         returncode = 0
 
     def run(words: list[str], **_: object) -> Ended:
-        called.append(list(words[3:]))
+        called.append(list(words[len(python_module("")) :]))
         return Ended()
 
     monkeypatch.setattr("subprocess.run", run)
