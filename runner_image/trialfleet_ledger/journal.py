@@ -98,7 +98,7 @@ class Journal:
         key = keys.numbered(self._campaign, "journal", number)
         try:
             return settle_value(self._store, key, self._store.get(key), partial(_check_entry, number))
-        except WrongValue as error:  # as the store holds it, whoever wrote it
+        except WrongValue as error:  # the store does hold these bytes: name them as they are
             return None if error.value is None else sha256(error.value)
 
     def _newest(self) -> int:
