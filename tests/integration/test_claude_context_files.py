@@ -51,14 +51,16 @@ def test_what_of_a_context_folder_claude_code_takes_up(tmp_path: Path, provider:
 def test_agents_md_is_loaded_where_settings_ask_for_it_only(
     tmp_path: Path, provider: ScriptedMessages, enabled: bool
 ) -> None:
-    """By default the program would load AGENTS.md where a project has no CLAUDE.md. The canary sees each."""
+    """By default the program would load AGENTS.md where a project has no CLAUDE.md. The canary sees each: what is
+    sent before a model has answered is contamination, what is sent later an agent may have written itself."""
     rig = Rig(tmp_path, provider)
     found = tuple(rig.write(name, f"NEEDLE of {name}\n") for name in ("AGENTS.md", "src/AGENTS.md"))
     if enabled:
         rig.settings = {"enabledPlugins": {"agents-md@builtin": True}}
     ran = rig.run(Say("", (rig.read(),)), DONE)
     assert [request.strings.count("NEEDLE") for request in provider.main] == ([1, 2] if enabled else [0, 0])
-    assert ran.report.undeclared == (found if enabled else ())
+    assert ran.report.undeclared == (found[:1] if enabled else ())
+    assert ran.report.own_files == (found[1:] if enabled else ())
 
 
 NOWHERE = "http://127.0.0.1:9"

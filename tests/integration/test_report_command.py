@@ -99,7 +99,7 @@ def test_a_contrast_that_cannot_be_answered_is_the_operators(store: DirectorySto
     folder = str(store.root / "demo")
     with pytest.raises(OperatorError, match="no condition 'nobody'"):
         call(folder, "--contrast", "none:nobody")
-    with pytest.raises(OperatorError, match="differ in files and hook and pull"):
+    with pytest.raises(OperatorError, match="differ in files, hook and pull"):
         call(folder, "--contrast", "intent_layer:none")
     asked = json.loads(call(folder, "--contrast", "intent_layer:none", "--packages", "--json").output)
     assert ("intent_layer", "none") in [(c["treatment"], c["control"]) for c in asked["analysis"]["contrasts"]]

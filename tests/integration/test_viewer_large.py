@@ -29,7 +29,7 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewing]:
 def test_from_the_first_screen_to_a_trial_and_back(window: Browser, viewer: Viewing) -> None:
     window.visit(viewer.address)
     window.wait_for("document.querySelectorAll('td.cell a').length === 100")
-    assert window.run("return document.getElementById('counts').textContent") == "10,000 of 10,000 trials"
+    assert window.run("return document.getElementById('counts').textContent") == "10,000 of 10,000 trials over"
     window.wait_for("document.body.dataset.answered === 'yes'")
     assert "condition-1" in window.run("return document.querySelector('.answer').textContent")
 

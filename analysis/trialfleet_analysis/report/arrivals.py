@@ -20,7 +20,7 @@ def qualify_answer(sentences: Sequence[str], report: Report) -> tuple[str, ...]:
         _describe_arrivals(one) for one in _select_claimed(report) if one.condition in sides and _is_lacking(one)
     ]
     first, *rest = sentences
-    return (" ".join([first, *(f"Careful: {clause}." for clause in clauses)]), *rest)
+    return (f"{first} Careful: {'; '.join(clauses)}." if clauses else first, *rest)
 
 
 def arrival_line(report: Report) -> str | None:
