@@ -41,6 +41,11 @@ from trialfleet_statistics.sequential import (
 )
 
 
+def first_look_comes(planned: Sequence[int]) -> str:
+    """Why there is no answer before any look. `planned`: complete blocks at each, ascending, not empty."""
+    return f"the first planned look comes after block {planned[0]:,} of {planned[-1]:,}"
+
+
 def look_result(
     primary: Primary, reps: int, earlier: Sequence[Decision], counts: Sequence[StageCounts]
 ) -> LookResult | AnytimeResult:

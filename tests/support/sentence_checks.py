@@ -14,7 +14,8 @@ from trialfleet_designs.metric.words import WORDS
 
 NUMBER = r"[+−-]?[\d.]+"
 SIZE = re.compile(
-    rf"(?P<a>{NUMBER})% against (?P<b>{NUMBER})%, a difference of (?P<d>{NUMBER}) points "
+    rf"(?P<a>{NUMBER})% against (?P<b>{NUMBER})%, a difference of (?P<d>{NUMBER}) points"
+    r"(?P<rounded> before rounding)? "
     rf"\((?:\d+% interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})|no interval)"
 )
 
@@ -28,7 +29,14 @@ def contradictions(found: DrawnCampaign) -> list[str]:
         )(report)
     ]
     every += [*_counts(found)]
+    every += [one for size in SIZE.finditer(" ".join(report.answer)) for one in _sums(size)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
+
+
+def _sums(size: re.Match[str]) -> Iterator[str]:
+    gap = abs(round(_value(size["a"]) - _value(size["b"]) - _value(size["d"]), 1))
+    if gap > (0.1 if size["rounded"] else 0.0):
+        yield "the printed rates and their difference do not add up"
 
 
 def _value(text: str) -> float:
@@ -97,7 +105,7 @@ def _question(report: Report) -> Iterator[str]:
     assert found is not None
     size = SIZE.search(text)
     if size is None or found.p_value is None:
-        if report.decision != "undefined" or "no answer yet" not in text:
+        if report.decision != "undefined" or "No answer" not in text:
             yield "a decision without its size"
         return
     shown = {one.condition: one.these_tasks.estimate for one in report.conditions}
@@ -127,7 +135,7 @@ def _metric(report: Report) -> Iterator[str]:
     ratio = found.scale == "ratio"
     size = "in a typical task" if ratio else "a trial on average (" if found.size.estimate is not None else None
     if size is None or size not in report.answer[0]:
-        if report.decision != "undefined" or "no answer yet" not in text:
+        if report.decision != "undefined" or "No answer" not in text:
             yield "a decision without its size"
         return
     shown = {one.condition: one.these_tasks.estimate for one in report.conditions}
@@ -161,7 +169,7 @@ def _joint(report: Report) -> Iterator[str]:
     assert found is not None
     ratio, size = re.search(rf"×({NUMBER}) in a typical task", text), SIZE.search(text)
     if ratio is None or size is None:
-        if report.decision != "undefined" or "no answer yet" not in text:
+        if report.decision != "undefined" or "No answer" not in text:
             yield "a decision without its size"
         return
     if (report.decision == "shown") == ("it was not shown" in text):

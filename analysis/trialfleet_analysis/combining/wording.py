@@ -10,7 +10,14 @@ from trialfleet_analysis.combining.combine import Combination
 from trialfleet_analysis.combining.evidence import CampaignEvidence
 from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, p_value, percent, point_limits, points, unsigned_points
+from trialfleet_designs.document.figures import (
+    compare_rates,
+    level,
+    p_value,
+    point_limits,
+    points,
+    unsigned_points,
+)
 from trialfleet_designs.document.saturated_tasks import explain_impossible
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand, Interval, Test, cannot_reject, rejects
@@ -88,8 +95,8 @@ def _pooled_size(found: Combination) -> str:
     if difference.estimate is None:
         return f"these tasks: {difference.reason or pooled.test.reason}"
     return (
-        f"{percent(pooled.treatment_rate)} against {percent(pooled.control_rate)}, a difference of "
-        f"{points(difference.estimate)} ({_limits(difference)}), {p_value(pooled.test.p_value, found.alpha)}, "
+        f"{compare_rates(pooled.treatment_rate, pooled.control_rate, difference.estimate)} "
+        f"({_limits(difference)}), {p_value(pooled.test.p_value, found.alpha)}, "
         f"exact, these tasks, {EVERY[found.weighing]}"
     )
 

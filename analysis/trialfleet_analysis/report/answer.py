@@ -23,6 +23,7 @@ from trialfleet_analysis.report.unequal_ends import unequal_end_sentences
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.extended import EXTENDED
 from trialfleet_designs.document.figures import (
+    compare_rates,
     level,
     limits,
     name_these,
@@ -92,9 +93,10 @@ def estimand(report: Report) -> str:
 def _decision(result: DeclaredResult, outcome: Outcome) -> str:
     contrast, on = result.contrast, _on(result)
     a, b = contrast.treatment, contrast.control
+    going_on = result.monitored or result.design.goes_on(result.found)
     if outcome == "undefined":
         reason = result.part.test.reason or result.part.difference.reason
-        return f"The declared contrast {contrast.name} has no answer yet: {reason}"
+        return f"No answer{' yet' if going_on else ''} on {a} against {b}: {reason}"
     if outcome == "conflict":
         of_test, of_mean = (a, b) if contrast.these_tasks.test.direction > 0 else (b, a)
         return (
@@ -103,7 +105,6 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         )
     if outcome in SHOWN:
         return f"On {on}, {a} passed {outcome} often than {b}"
-    going_on = result.monitored or result.design.goes_on(result.found)
     if claims_equivalence(result, outcome):
         margin, at = unsigned_points(result.declared.margin), " at the looks" * result.design.allows_for_looks
         return (
@@ -154,10 +155,8 @@ def _size(result: DeclaredResult, outcome: Outcome) -> str | None:
         interval = f"{level(decides.level)} interval {point_limits(decides)}"
     monitored = ", not valid under monitoring" if result.monitored else ""
     tested = "" if p is None else f", {p_value(p, result.declared.alpha)}{monitored}"
-    return (
-        f"{percent(contrast.treatment_rate)} against {percent(contrast.control_rate)}, a difference of "
-        f"{points(difference.estimate)} ({interval}){tested}"
-    )
+    compared = compare_rates(contrast.treatment_rate, contrast.control_rate, difference.estimate)
+    return f"{compared} ({interval}){tested}"
 
 
 def _thin(result: DeclaredResult) -> str:

@@ -16,6 +16,7 @@ NOTHING = "–"
 MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
 # Of significance, as people declare them, and parts of usual ones.
 LEVELS = (0.001, 0.005, 0.01, 0.0125, 0.015, 0.02, 0.025, 0.05, 0.075, 0.1, 0.2)
+SAME = 1e-9  # rates that differ by less are one
 TIES = 1e-7  # relative, as where tests decide: nearer to a level than this is on it
 DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
@@ -42,6 +43,22 @@ def points(difference: float) -> str:
     ('+12.5 points', '−12.5 points')
     """
     return f"{bare_points(difference)} points"
+
+
+def compare_rates(treatment: float | None, control: float | None, difference: float | None) -> str:
+    """Two rates and the estimate of their difference. Printed figures that do not add up are said to be rounded.
+
+    >>> compare_rates(0.558, 0.461, 0.097)
+    '55.8% against 46.1%, a difference of +9.7 points'
+    >>> compare_rates(0.5575, 0.4611, 0.0964)
+    '55.8% against 46.1%, a difference of +9.6 points before rounding'
+    """
+    said = f"{percent(treatment)} against {percent(control)}, a difference of "
+    if treatment is None or control is None or difference is None:
+        return said + (NOTHING if difference is None else points(difference))
+    is_theirs = abs(treatment - control - difference) < SAME
+    adds_up = round(round(100 * treatment, 1) - round(100 * control, 1), 1) == round(100 * difference, 1)
+    return f"{said}{points(difference)}{' before rounding' if is_theirs and not adds_up else ''}"
 
 
 def bare_points(difference: float | None) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
+from trialfleet_designs.document.figures import (
+    compare_rates,
+    level,
+    name_these,
+    p_value,
+    point_limits,
+)
 from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
@@ -33,7 +39,7 @@ def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, .
     within, metric = found.within, found.metric
     if within.p_value is None or metric.p_value is None:
         reason = within.reason if within.p_value is None else metric.reason
-        return (f"The declared question has no answer yet: {reason}.",)
+        return (f"No answer{' yet' if within.goes_on or metric.goes_on else ''}: {reason}.",)
     clauses = [*_after_looks(found), *([caveat] if caveat else [])]
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (
@@ -84,11 +90,10 @@ def _say_rates(found: JointFinding) -> str:
     within = found.within
     shown = point_limits(within.interval)
     interval = f"{level(within.interval.level)} interval {shown}" if shown else "no interval"
-    difference = "no difference" if within.interval.estimate is None else points(within.interval.estimate)
     looks = " at declared looks" if within.planned else ""
     return (
-        f"Pass rates: {percent(within.treatment_rate)} against {percent(within.control_rate)}, a difference of "
-        f"{difference} ({interval}), {p_value(within.p_value, found.alpha)}{_unplanned(found)}; each test "
+        f"Pass rates: {compare_rates(within.treatment_rate, within.control_rate, within.interval.estimate)} "
+        f"({interval}), {p_value(within.p_value, found.alpha)}{_unplanned(found)}; each test "
         f"one-sided at {level(found.alpha)}{looks}"
     )
 

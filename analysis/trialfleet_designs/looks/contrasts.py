@@ -14,7 +14,7 @@ from trialfleet_designs.comparison.columns import Columns, FourCounts, Scheme, r
 from trialfleet_designs.comparison.contrast import BlockCompanion, Contrast, agree, side
 from trialfleet_designs.comparison.plain import plain_interval
 from trialfleet_designs.looks.finding import LooksFinding, decided_counts
-from trialfleet_designs.monitoring import design_of
+from trialfleet_designs.monitoring import design_of, first_look_comes
 from trialfleet_ledger.designs.looks import revised_reps
 from trialfleet_statistics.comparisons import StratifiedTest, conditional_odds_ratio
 from trialfleet_statistics.comparisons.convolution import informative
@@ -28,7 +28,6 @@ from trialfleet_statistics.sequential import (
     stage,
 )
 
-NO_LOOK = "no declared look has been taken yet: the first is after block {block} of {blocks}"
 SEQUENTIAL_P = "sequential p"
 
 
@@ -129,7 +128,7 @@ def _primary(found: Contrast, looks: LooksFinding, at: _AtTheLook) -> Contrast:
     on_these = found.these_tasks
     reason = None
     if looks.p_value is None:
-        reason = NO_LOOK.format(block=looks.planned[0], blocks=looks.planned[-1])
+        reason = first_look_comes(looks.planned)
     last = looks.taken[-1] if looks.taken else None
     direction = 0 if last is None else side(last.total - last.mean)
     test = StratifiedTest(

@@ -8,13 +8,13 @@ from dataclasses import replace
 from scipy import optimize, special
 
 from trialfleet_designs.comparison.columns import FourCounts
+from trialfleet_designs.monitoring import first_look_comes
 from trialfleet_statistics.comparisons import EquivalenceTest
 from trialfleet_statistics.estimates import Interval
 from trialfleet_statistics.intervals import stratified_miettinen_nurminen, stratified_score_z
 from trialfleet_statistics.sequential import SequentialDesign, normal_bounds
 
 LEAST_ALPHA = 1e-9  # of a bound
-NOT_YET = "no declared look has been taken yet"
 
 
 def looked_equivalence(
@@ -26,8 +26,9 @@ def looked_equivalence(
     distribution. Each p is the least alpha at which the test rejects at this look."""
     method, n = "score at the margin, one-sided group-sequential bounds", int((four[1] + four[3]).sum())
     if not look or not four[0].size:
-        undefined = Interval(None, None, None, 1 - 2 * alpha, n, "repeated", "these_tasks", NOT_YET)
-        return replace(EquivalenceTest(None, None, method, reason=NOT_YET), interval=undefined)
+        reason = first_look_comes(design.looks)
+        undefined = Interval(None, None, None, 1 - 2 * alpha, n, "repeated", "these_tasks", reason)
+        return replace(EquivalenceTest(None, None, method, reason=reason), interval=undefined)
     z = stratified_score_z(*four, -margin), -stratified_score_z(*four, margin)
     p_lower, p_upper = (_least_alpha(design, look, one) for one in z)
     bound = _one_sided_bound(design, look, alpha)

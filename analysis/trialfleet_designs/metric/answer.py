@@ -35,7 +35,7 @@ def metric_answer(found: MetricFinding, caveat: str | None = None) -> tuple[str,
     """The decision with its size; the bill and the pass rates beside it; what it took. `caveat`: what the sentence
     must say of its p."""
     if found.p_value is None:
-        return (f"The declared metric has no answer yet: {found.reason}.",)
+        return (f"No answer{' yet' if found.goes_on else ''}: {found.reason}.",)
     clauses = [*_after_looks(found), *([caveat] if caveat else [])]
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (

@@ -14,6 +14,7 @@ from trialfleet_designs.comparison.columns import Columns, Scheme, TrialsTaken, 
 from trialfleet_designs.comparison.compared import ComparedTasks, compare_tasks
 from trialfleet_designs.metric import effort
 from trialfleet_designs.metric.looks import design_of_metric, scale_values
+from trialfleet_designs.monitoring import first_look_comes
 from trialfleet_designs.protocol import Observed
 from trialfleet_ledger.designs.looks import Decision, MetricResult, Verdict, stopped
 from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS, ComparedMetric, MetricPrimary, MetricScale
@@ -24,7 +25,6 @@ from trialfleet_statistics.sequential import MeanStage, PermutedMeans, permute_m
 MetricLossName = Literal["as_measured", "complete_case", "treatment_low", "treatment_high"]
 NO_TASK = "no task has a value of the metric on both sides"
 NO_PAIRS = "no task has two blocks with a value of the metric on both sides"
-NO_LOOK = "no declared look has been taken yet"
 LEAST_FOR_SPREAD = 2  # values in each arm of a task, of which a difference has an error
 HALVINGS = 14  # of the range of a sequential p, which is then known to the fourth place
 MOST = 1e6  # times: an interval's end beyond it is unbounded
@@ -128,8 +128,9 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
         found = test.permute(values, compared, paths)
     within = compared.mask_among(scheme.tasks)[columns.task]
     a, b = (_side(name, scheme, columns.select_trials(within), values[within]) for name in sides)
+    planned = () if declared.stop is None else design_of_metric(declared, scheme.planned_reps).looks
     none = NO_TASK if declared.scale == "ratio" else NO_PAIRS
-    reason = None if found is not None else NO_LOOK if declared.stop is not None and not looks else none
+    reason = None if found is not None else first_look_comes(planned) if planned and not looks else none
     last = None if found is None else found.look(max(1, looks))
     return MetricFinding(
         metric=declared.metric,
@@ -147,7 +148,7 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
         reason=reason,
         scenarios=tuple(_scenarios(test, measure_columns(columns, declared.metric), columns, found)),
         lost=int(columns.first_missing.sum()),
-        planned=() if declared.stop is None else design_of_metric(declared, scheme.planned_reps).looks,
+        planned=planned,
         taken=tuple(_look(one) for one in scheme.decisions),
         ended=ended,
         trials=observed.ran.count_up_to(_stop_block(scheme.decisions)),

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_designs.comparison.outcome import Outcome
-from trialfleet_designs.document.figures import level, name_these, p_value, percent, point_limits, points
+from trialfleet_designs.document.figures import (
+    compare_rates,
+    level,
+    name_these,
+    p_value,
+    point_limits,
+)
 from trialfleet_designs.document.lost_runs import warn_of_lost_runs
 from trialfleet_designs.document.thin_tasks import name_thin_tasks
 from trialfleet_designs.document.trials_taken import trials_taken
@@ -24,7 +30,7 @@ def question_outcome(found: QuestionFinding) -> Outcome:
 def question_answer(found: QuestionFinding, caveat: str | None = None) -> tuple[str, ...]:
     """The decision with its size, and what it took. `caveat`: what the sentence must say of its p."""
     if found.p_value is None:
-        return (f"The declared question has no answer yet: {found.reason}.",)
+        return (f"No answer{' yet' if found.goes_on else ''}: {found.reason}.",)
     clauses = [*_after_looks(found), *([caveat] if caveat else [])]
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (
@@ -66,12 +72,11 @@ def _name_tasks(found: QuestionFinding) -> str:
 def _size(found: QuestionFinding) -> str:
     shown = point_limits(found.interval)
     interval = f"{level(found.interval.level)} interval {shown}" if shown else "no interval"
-    difference = "no difference" if found.interval.estimate is None else points(found.interval.estimate)
     number = "one-sided test" if found.question == "not_worse" else "two one-sided tests, each"
     looks = ", at declared looks" if found.planned else ""
     unplanned = ", not valid under monitoring" if found.monitored and not found.planned else ""
     return (
-        f"{percent(found.treatment_rate)} against {percent(found.control_rate)}, a difference of {difference} "
+        f"{compare_rates(found.treatment_rate, found.control_rate, found.interval.estimate)} "
         f"({interval}), {p_value(found.p_value, found.alpha)}{unplanned}, {number} at {level(found.alpha)}{looks}"
     )
 

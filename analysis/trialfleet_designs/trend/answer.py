@@ -41,7 +41,7 @@ def trend_answer(found: TrendFinding, caveat: str | None = None) -> tuple[str, .
     sentence must say of its p."""
     outcome = trend_outcome(found)
     if outcome == "undefined":
-        return (f"The declared trend has no answer yet: {found.test.reason}.", *_without_data(found))
+        return (f"No answer{' yet' if found.monitored else ''}: {found.test.reason}.", *_without_data(found))
     rates = " → ".join(f"{percent(one.rate)} ({one.condition})" for one in found.doses if one.rate is not None)
     monitored = ", not valid under monitoring" if found.monitored else ""
     size = f"{rates}, {p_value(found.test.p_value, found.alpha)}{monitored}, exact trend test"

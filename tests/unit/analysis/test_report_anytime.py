@@ -124,7 +124,7 @@ def test_a_campaign_that_its_bets_ended(tmp_path: Path) -> None:
 def test_before_the_first_block_there_is_no_p(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, CLEAR, blocks=1, looks=0))
     assert report.decision == "undefined"
-    assert report.answer[0].endswith("has no answer yet: no complete block has been looked at yet.")
+    assert report.answer[0].endswith("no complete block has been looked at yet.")
     assert (report.next_step or "").startswith("Wait ")
     finished = worded(replace(report, progress=replace(report.progress, interim=False)))
     assert finished.next_step is None, "all its trials are over, and no bet was settled"

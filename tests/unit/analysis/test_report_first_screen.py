@@ -86,7 +86,7 @@ def test_a_clear_effect(tmp_path: Path) -> None:
     assert found.decision == "more"
     assert found.answer == (
         "On these 6 tasks, placebo passed more often than none: 81.7% against 28.3%, a difference of +53.3 points "
-        "(95% interval +37.2 to +66.7), p < 0.0001.",
+        "before rounding (95% interval +37.2 to +66.7), p < 0.0001.",
     )
 
 
@@ -134,7 +134,7 @@ def test_a_declared_estimand_without_an_answer_says_why(tmp_path: Path) -> None:
     found = weak(tmp_path, dict.fromkeys("abc", (4, 1)), primary=like)
     assert found.decision == "undefined"
     assert found.answer == (
-        "The declared contrast placebo − none has no answer yet: every task has the same difference, so its "
+        "No answer on placebo against none: every task has the same difference, so its "
         "spread over tasks is unknown.",
         "80.0% against 20.0%, a difference of +60.0 points (no interval: every task has the same difference, so "
         "its spread over tasks is unknown).",

@@ -157,8 +157,7 @@ def test_before_the_first_look_there_is_no_p(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, CLEAR, blocks=1, looks=0))
     assert report.decision == "undefined"
     assert report.answer[0] == (
-        "The declared contrast intent_layer − none has no answer yet: no declared look has been taken yet: the "
-        "first is after block 2 of 6."
+        "No answer yet on intent_layer against none: the first planned look comes after block 2 of 6."
     )
     assert (report.next_step or "").startswith("Wait ")
     halted = worded(replace(report, progress=replace(report.progress, halted=True)))

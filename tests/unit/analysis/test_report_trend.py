@@ -150,7 +150,7 @@ def test_without_a_trial_there_is_no_answer(tmp_path: Path) -> None:
     report = reported(tmp_path, T1, over=0)
     assert (report.decision, report.answer[0]) == (
         "undefined",
-        "The declared trend has no answer yet: fewer than two doses have a valid trial.",
+        "No answer yet: fewer than two doses have a valid trial.",
     )
 
 
