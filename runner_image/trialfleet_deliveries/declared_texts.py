@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from trialfleet_deliveries.composed import Composed
-from trialfleet_deliveries.markdown import LineKind, scan
 from trialfleet_deliveries.nodes import inside
+from trialfleet_deliveries.placement import replace_imports
 from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_deliveries.skills import FILE, begin_description
 from trialfleet_ledger.records.condition_order import ConditionOrder
@@ -18,8 +18,7 @@ from trialfleet_ledger.records.receipts import FileRole
 ROOT = "files"  # name of the root's text
 ReadFile = Callable[[str], bytes | None]
 
-_IMPORT = re.compile(r"(?<!\S)@(~?[^\s@`'\"]+)")
-_LOOKS_LIKE_A_PATH = re.compile(r"/|\.(?:md|mdc|txt|rst|toml|ya?ml|json)$", re.IGNORECASE)
+_LOOKS_LIKE_A_PATH = re.compile(r"/|\.(?i:md|mdc|txt|rst|toml|ya?ml|json)$|^[A-Z]{6,}$")  # README, LICENSE, …
 DEEPEST_IMPORT = 5  # imports of imports
 _MOST_IMPORTS = 200  # of a condition
 _DESCRIPTION = re.compile(r"^description:[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
@@ -169,13 +168,11 @@ def find_imports(path: str, text: str) -> tuple[str, ...]:
     ('docs/b.md', 'c.md', '~/own.md')
     """
     found = dict[str, None]()
-    for line in scan(text):
-        if line.kind is LineKind.PROSE:
-            for match in _IMPORT.finditer(line.text):
-                named = match[1].rstrip(".,;:)")
-                if _LOOKS_LIKE_A_PATH.search(named):
-                    target = (
-                        None if named.startswith("~") else inside(posixpath.join(posixpath.dirname(path), named))
-                    )
-                    found[target or named] = None
+
+    def note(named: str) -> None:
+        if _LOOKS_LIKE_A_PATH.search(named):
+            target = None if named.startswith("~") else inside(posixpath.join(posixpath.dirname(path), named))
+            found[target or named] = None
+
+    replace_imports(text, note)
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from trialfleet_deliveries.markdown import LineKind, scan
@@ -14,8 +14,9 @@ from trialfleet_ledger.errors import OperatorError
 
 UNLOADED = "CONTEXT.md"  # no agent loads a file of this name
 PROMPT = "prompt"  # where the root's text is for an agent that loads no file
-_IMPORT = re.compile(r"(?<!\S)@([^\s@]+)")
+_IMPORT = re.compile(r"(?<![^\s*_\[])@((?:\\ |[^\s`'\"])+)")  # also emphasised, or as the text of a link
 _DEEPEST = 5  # imports of imports
+_READ = (LineKind.PROSE, LineKind.HEADING)  # lines whose imports count
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,29 @@ def _imported(files: Mapping[str, bytes], path: str, through: tuple[str, ...]) -
     except UnicodeDecodeError as error:
         raise OperatorError("is not UTF-8 text", where=f"context: {path}", hint="save it as UTF-8") from error
 
-    def replaced(found: re.Match[str]) -> str:
-        named = found[1].rstrip(".,;:)")
+    def read(named: str) -> str | None:
         target = inside(posixpath.join(posixpath.dirname(path), named))
         if target is None or target not in files or target in through or len(through) > _DEEPEST:
-            return found[0]
-        return _imported(files, target, (*through, target)).strip() + found[1][len(named) :]
+            return None
+        return _imported(files, target, (*through, target)).strip()
 
-    lines = (_IMPORT.sub(replaced, line.text) if line.kind is LineKind.PROSE else line.text for line in scan(text))
+    return replace_imports(text, read)
+
+
+def replace_imports(text: str, read: Callable[[str], str | None]) -> str:
+    r"""`text` with what `read` says of each path that it imports by `@path`; None: that stays. A blank of a path
+    is escaped, and `#section` is no part of it.
+
+    >>> replace_imports(r"# A **@a.md** `@b.md` @my\ c.md#d, me@e.md", "<{}>".format)
+    '# A **<a.md>** `@b.md` <my c.md>, me@e.md'
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        written = found[1].partition("](")[0].rstrip(".,;:)*_")
+        said = read(written.partition("#")[0].replace("\\ ", " "))
+        return found[0] if said is None else said + found[1][len(written) :]
+
+    lines = (_IMPORT.sub(replaced, line.text) if line.kind in _READ else line.text for line in scan(text))
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from trialfleet_ledger.records.receipts import FileRole
 from trialfleet_repository.trees import read_files, unpack
 
 # `@scope/name` is as often a package of npm
-_IS_A_DOCUMENT = re.compile(r"^[.~/]|\.(?:md|mdc|markdown|txt|rst|adoc)$", re.IGNORECASE)
+_IS_A_DOCUMENT = re.compile(r"^[.~/]|\.(?i:md|mdc|markdown|txt|rst|adoc)$|(?:^|/)[A-Z]{6,}$")
 
 
 def list_broken_imports(plan: Plan, objects: Objects) -> Iterator[str]:

@@ -102,6 +102,26 @@ def test_what_is_imported() -> None:
     assert sorted(own.tree) == ["CLAUDE.md", "a.md", "sub/CLAUDE.md", "sub/rules.md"]
 
 
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("## Rules: @docs/a.md", "docs/a.md"),
+        ("Read @README first.", "README"),
+        ("@docs/a.md#prices", "docs/a.md"),
+        (r"@docs/my\ rules.md", "docs/my rules.md"),
+        ("**@docs/a.md** and _@docs/b.md_", "docs/b.md"),
+        ("See [@docs/a.md](docs/a.md).", "docs/a.md"),
+        ("@docs/[slug].md", "docs/[slug].md"),
+        ("@vendor/@org/AI.md", "vendor/@org/AI.md"),
+    ],
+)
+def test_forms_of_an_import(line: str, path: str) -> None:
+    """Measured: Claude Code follows each."""
+    own = made({"CLAUDE.md": f"# Shop\n\n{line}\n", path: "Rules", "Makefile": "all:"})
+    assert path in own.tree
+    assert "Makefile" not in own.tree
+
+
 def test_imports_through_links_and_circles() -> None:
     files = {"AGENTS.md": "@docs/a.md", "shared/a.md": "@b.md", "shared/b.md": "@a.md @../AGENTS.md"}
     own = made(files, {"CLAUDE.md": "AGENTS.md", "docs": "shared"})
