@@ -74,8 +74,9 @@ class ReceivedTexts:
         """Number 2n of the index is text n, and 2n + 1 its description."""
         texts, left = list[DeclaredWords](), LARGEST
         for one in self.declared:
-            left -= len(one.text)
-            texts += [DeclaredWords(one.text if left >= 0 else ""), DeclaredWords(one.description)]
+            text = one.text if len(one.text) <= left else ""  # a large one hides no other
+            left -= len(text)
+            texts += [DeclaredWords(text), DeclaredWords(one.description)]
         self._index = TextIndex(texts)
         self._matches = {}
 

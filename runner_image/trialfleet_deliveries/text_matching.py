@@ -91,6 +91,7 @@ class DeclaredWords:
             _Optional(self._word_at(one.start()), self._word_at(one.end()), kind)
             for kind, pattern in _STRIPPED
             for one in pattern.finditer(self.text)
+            if kind is not TextChange.COMMENT or one[0].endswith("-->")  # an open one is text
         ]
         disjoint: list[_Optional] = []
         for one in sorted(found, key=lambda one: one.first):

@@ -94,6 +94,13 @@ def test_what_an_agent_strips_is_named_and_the_rest_is_all_there(
     assert received(text, "nothing of it").arrival is Arrival.NOT_SENT
 
 
+def test_a_comment_that_nothing_ends_is_text() -> None:
+    """Agents send it; what is cut off behind it was not stripped."""
+    text = f"# Pages\n\nEach begins with `<!--` and a word.\n\n{BODY}"
+    assert received(text, text).arrival is Arrival.WHOLE
+    assert received(text, text[: text.index("Prices")]).arrival is Arrival.IN_PART
+
+
 def test_a_text_of_nothing_but_a_comment_has_not_arrived_when_it_is_stripped() -> None:
     assert received("<!-- all of this -->", "a prompt").arrival is Arrival.NOT_SENT
 
@@ -159,6 +166,13 @@ def test_hostile_and_huge_content_takes_no_time(text: str, body: str) -> None:
     began = time.process_time()
     received(text, body)
     assert time.process_time() - began < 6
+
+
+def test_a_text_that_is_too_large_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trialfleet_deliveries.received_texts.LARGEST", 1000)
+    account = ReceivedTexts([DeclaredText(".claude/skills/x/data.txt", RULES), DeclaredText("files", BODY)])
+    account.confirm_request(account.read_request([BODY]))
+    assert [one.arrival for one in account.make_receipts()] == [None, Arrival.WHOLE]
 
 
 def test_more_than_can_be_searched_leaves_the_rest_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
