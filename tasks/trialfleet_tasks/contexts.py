@@ -134,12 +134,20 @@ def _require_context(listing: FileListing, where: str) -> Tree:
 
 def _check_text(tree: Tree, where: str) -> None:
     for path, entry in follow_links(tree).items():
-        try:
-            if is_text(path):
-                entry.data.decode()
-        except UnicodeDecodeError as error:
+        place = _find_no_text(entry.data) if is_text(path) else None
+        if place is not None:
             raise OperatorError(
-                f"{path!r} is not UTF-8 text: byte {error.start} cannot be decoded",
+                f"{path!r} is not UTF-8 text: byte {place} cannot be decoded",
                 where=where,
                 hint="save the file as UTF-8: a model reads it as text",
-            ) from None
+            )
+
+
+def _find_no_text(data: bytes) -> int | None:
+    """The first byte that is no text in UTF-8: a zero, too, as UTF-16 without a byte order mark has them."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    zero = data.find(b"\0")
+    return None if zero < 0 else zero

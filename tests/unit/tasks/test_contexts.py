@@ -90,10 +90,16 @@ def test_what_agents_read_is_taken(tmp_path: Path) -> None:
     assert sorted(tree) == [".claude/rules/a.md", ".cursorrules", "CLAUDE.md", "a/b/AGENTS.md"]
 
 
-@pytest.mark.parametrize("name", ["CLAUDE.md", "a/b/AGENTS.md", ".cursorrules"])
-def test_a_text_that_is_not_utf8_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        *((name, "# Größe\n".encode("latin-1")) for name in ("CLAUDE.md", "a/b/AGENTS.md", ".cursorrules")),
+        *(("CLAUDE.md", "# Shop\n".encode(encoding)) for encoding in ("utf-16", "utf-16-le", "utf-16-be")),
+    ],
+)
+def test_a_text_that_is_not_utf8_is_refused_by_its_name(tmp_path: Path, name: str, data: bytes) -> None:
     put(tmp_path, "CLAUDE.md", name)
-    (tmp_path / "flat" / name).write_bytes("# Größe\n".encode("latin-1"))
+    (tmp_path / "flat" / name).write_bytes(data)
     refused = refusal(tmp_path)
     assert f"{name!r} is not UTF-8 text" in refused.message
     assert "save the file as UTF-8" in str(refused.hint)
