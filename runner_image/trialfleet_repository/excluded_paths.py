@@ -14,9 +14,12 @@ from trialfleet_repository.languages import is_harness, is_junk, is_test_path, i
 
 _COMPILED = (".pyc", ".pyo", ".so", ".pth", ".egg-link")
 _METADATA = (".egg-info", ".dist-info")
-# New files that tools leave next to their work: output, copies, what a patch's rejected parts are written to.
+# New files that tools leave next to their work: output, reports of coverage, copies, what a patch's rejected parts
+# are written to, files of editors and file systems, an agent's history.
 _LEFT_BY_TOOLS = re.compile(
-    r"(?i)(?:\A|/)(?:log|core|nohup\.out|[^/]*(?:\.(?:log|out|tmp|bak|orig|rej|sw[op])|~))\Z"
+    r"(?i)(?:\A|/)(?:log|core(?:\.\d+)?|nohup\.out|coverage\.xml|junit\.xml|\.eslintcache|\.testmondata[^/]*|4913"
+    r"|#[^/]+#|\.(?:ds_store|\#[^/]+|nfs[^/]+)|[^/]*(?:\.(?:log|out|tmp|bak|orig|rej|sw[op]|tsbuildinfo)|~)"
+    r"|(?:htmlcov|\.nyc_output|\.benchmarks|\.aider[^/]*)(?:/.*)?)\Z"
 )
 # Found by every interpreter's start, and before a plain tests/.
 _ALWAYS = ("sitecustomize", "usercustomize", "test", "tests")

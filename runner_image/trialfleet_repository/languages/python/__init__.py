@@ -101,7 +101,7 @@ PYTHON = Language(
     is_manifest=is_metadata,
     harness=re.compile(names_of(*HARNESS)),
     junk=re.compile(
-        r"/(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage|venv|tox))(?:/|\Z)"
+        r"/(?:__pycache__|\.(?:pytest_cache|mypy_cache|ruff_cache|hypothesis|coverage(?:\.[^/]+)?|venv|tox|nox))(?:/|\Z)"
         r"|\.py[co]\Z"
     ),
     product_files=find_python_product,
