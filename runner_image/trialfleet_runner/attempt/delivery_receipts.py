@@ -13,6 +13,7 @@ from trialfleet_deliveries.declared_texts import ROOT, DeclaredTexts, declare_te
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.receipts import (
     Arrival,
+    FileRole,
     ImportReceipt,
     Receipt,
     Receipts,
@@ -24,6 +25,7 @@ from trialfleet_repository.workspace import Template
 from trialfleet_runner.attempt.prepared_inputs import Ready
 
 _LARGEST_IMPORT = 2**20
+_NO_TEXTS = (FileRole.SCRIPT, FileRole.OTHER)
 _BEFORE_NS = (
     86_400 * 10**9
 )  # an access time so far back moves with the first access, also where it moves once a day only
@@ -143,16 +145,21 @@ def claim_arrivals(
 ) -> tuple[dict[str, bool | None], dict[str, float]]:
     """Channel -> whether all of its texts arrived, and -> which share of their words did. `parts`: channel ->
     names of its texts. None and no share: nothing of it can be recognised. Files without a root's are claimed by
-    the one of them of which most arrived: which of them an agent should load by itself is not known."""
+    the one of them of which most arrived: which of them an agent should load by itself is not known. Of one that
+    is opened on demand the description counts; settings and scripts are no texts for a model."""
     by_name = {one.name: one for one in receipts.receipts if one.arrival is not None}
     claims, shares = dict[str, bool | None](), dict[str, float]()
     for channel, names in parts.items():
         texts = [by_name[name] for name in names if name in by_name]
         if channel == ROOT and not texts and not any(one.name == ROOT for one in receipts.receipts):
-            files = [one for one in by_name.values() if one.name.startswith(f"{ROOT}:")]
-            texts = sorted(files, key=lambda one: one.share or 0.0)[-1:]
-        claims[channel] = all(one.is_complete for one in texts) if texts else None
+            files = [one for one in by_name.values() if one.channel == ROOT and one.role not in _NO_TEXTS]
+            texts = sorted(files, key=_share_of)[-1:]
+        claims[channel] = all(one.is_complete or one.listed for one in texts) if texts else None
         if texts:
             size = sum(one.size for one in texts)
-            shares[channel] = sum((one.share or 0.0) * one.size for one in texts) / size
+            shares[channel] = sum(_share_of(one) * one.size for one in texts) / size
     return claims, shares
+
+
+def _share_of(receipt: Receipt) -> float:
+    return 1.0 if receipt.listed else receipt.share or 0.0

@@ -27,6 +27,7 @@ LONG = "# Shop\n\n" + "".join(
 )
 PUSHED = "Discounts are read from the table of vouchers, which a job rewrites every night."
 NODE = f"# Pricing\n\n## Pitfalls\n\n- {PUSHED}\n"
+SUBAGENT = "---\nname: clerk\ndescription: Counts the vouchers of one day.\n---\nCount them twice.\n"
 LIMIT = 32 * 1024  # of Codex, for all its AGENTS.md together
 
 
@@ -36,7 +37,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     root.chmod(0o755)
     stripped = {"CLAUDE.md": f"{COMMENT}\n{PROSE}", ".claude/notes.md": RULES}
     tree = {"CLAUDE.md": PROSE, "shop/pricing/AGENTS.md": NODE, "shop/pricing/CLAUDE.md": NODE}
-    return Lab(root, contexts={"stripped": stripped, "long": {"CLAUDE.md": LONG}, "tree": tree})
+    only = {"subagent": {".claude/agents/clerk.md": SUBAGENT}, "settings": {".claude/settings.json": "{}"}}
+    return Lab(root, contexts={"stripped": stripped, "long": {"CLAUDE.md": LONG}, "tree": tree, **only})
 
 
 @pytest.fixture
@@ -79,6 +81,14 @@ def test_claude_code_strips_a_comment_and_follows_an_import(lab: Lab, model: Scr
     assert imports == [(".claude/notes.md", True, Arrival.WHOLE), ("docs/gone.md", False, None)]
     assert found["prompt"].arrival is Arrival.WHOLE
     assert ran.scored.delivery.reached_model == {"files": True}
+
+
+@pytest.mark.needs("claude")
+@pytest.mark.parametrize(("files", "claim"), [("subagent", True), ("settings", None)])
+def test_a_condition_without_instructions_arrives_by_descriptions(
+    lab: Lab, model: ScriptedModel, files: str, claim: bool | None
+) -> None:
+    assert run(lab, model, "claude-code", files).scored.delivery.reached_model == {"files": claim}
 
 
 @pytest.mark.parametrize(

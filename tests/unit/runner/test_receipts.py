@@ -246,3 +246,21 @@ def test_claims_are_of_the_root_and_else_of_the_file_that_arrived_best() -> None
     assert claim_arrivals(parts, Receipts(receipts=tuple(nested))) == ({"files": True}, {"files": 1.0})
     assert claim_arrivals(parts, Receipts(receipts=(root, *nested))) == ({"files": False}, {"files": 0.5})
     assert claim_arrivals(parts, Receipts(receipts=(empty, *nested))) == ({"files": None}, {})
+
+
+@pytest.mark.parametrize(
+    ("role", "listed", "claimed"),
+    [
+        (FileRole.SUBAGENT, True, ({"files": True}, {"files": 1.0})),
+        (FileRole.COMMAND, False, ({"files": False}, {"files": 0.0})),
+        (FileRole.OTHER, None, ({"files": None}, {})),
+        (FileRole.SCRIPT, None, ({"files": None}, {})),
+    ],
+)
+def test_what_no_agent_sends_by_itself_arrives_by_its_description_or_not_at_all(
+    role: FileRole, listed: bool | None, claimed: object
+) -> None:
+    """Of conditions of sub-agents, commands or settings alone."""
+    one = Receipt(name="files:.claude/agents/a.md", channel="files", role=role, size=9, listed=listed)
+    sent = one.model_copy(update={"arrival": Arrival.NOT_SENT, "share": 0.0})
+    assert claim_arrivals({"files": ("files",)}, Receipts(receipts=(sent,))) == claimed
