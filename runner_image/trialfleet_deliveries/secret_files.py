@@ -14,13 +14,17 @@ from typing import Any, NamedTuple, cast
 
 from trialfleet_deliveries.commands import is_text
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.secret_values import find_issued, judge_variable
+from trialfleet_ledger.secret_values import find_issued, is_secret_name, judge_variable, looks_random
 from trialfleet_repository.trees import EntryKind, Tree
 
 _VARIABLES = {"env", "environment", "headers", "http_headers", "httpheaders"}  # tables of names and values
 _NAME = r"""(?<![\w$])([A-Z][A-Z0-9_]+)["']?\s*[:=]\s*"""
 _ASSIGNED = re.compile(_NAME + r"""["']?([^"'\s,}#]+)""")
+_ASSIGNED_IN_ENV = re.compile(_ASSIGNED.pattern, re.IGNORECASE)
 _ASSIGNED_IN_CODE = re.compile(_NAME + r"""["']([^"'\n]+)""")
+_NAMED = re.compile(  # anywhere: apiKey = "…", ?token=…, Authorization: Bearer …
+    r"""(?<![\w-])([A-Za-z_][\w-]*)["']?\s{0,9}[:=]\s{0,9}["']?(?=(?:(?:Bearer|Basic|Token)\s)?([^"'\s,;}&#]{20,200}))"""
+)
 _CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
 _ARGUMENT = re.compile(  # NAME=value, --name=value, Name: value, Name: Scheme value; no sentence
     r"-*([A-Za-z_][\w-]*)(?:=|(?=:\s*(?:[\w-]+ )?\S+\Z):\s*)(.*)", re.DOTALL
@@ -94,12 +98,16 @@ def _find_in(path: str, text: str) -> Iterator[tuple[int, str]]:
         is_local = is_prose and _LOCAL_ADDRESS.match(text, place.start)
         if not is_local and not _PLACEHOLDER.search(text, place.start, end):
             yield place.start, reason
+    for named in _NAMED.finditer(text):
+        if is_secret_name(named[1]) and looks_random(named[2]) and not _PLACEHOLDER.search(named[2]):
+            yield named.start(2), "its name is that of a secret, and it looks random"
 
 
 def _find_in_settings(path: str, text: str) -> Iterator[tuple[int, str]]:
     parsed = _parse(path, text)
     if parsed is None:
-        pattern = _ASSIGNED_IN_CODE if path.endswith(_CODE) else _ASSIGNED
+        is_env = PurePosixPath(path).name.startswith(".env")
+        pattern = _ASSIGNED_IN_CODE if path.endswith(_CODE) else _ASSIGNED_IN_ENV if is_env else _ASSIGNED
         pairs = ((found[1], found[2], found.start(2)) for found in pattern.finditer(text))
     else:
         places = _locate_strings(text)

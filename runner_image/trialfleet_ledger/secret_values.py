@@ -16,13 +16,14 @@ Place = tuple[str | int, ...]
 _NAME = re.compile(
     r"(^|_)(API)?(KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE)?|PAT|CREDENTIALS?|AUTHORIZATION)$|PASSWORD$", re.IGNORECASE
 )
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FLAGS = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 # Formats that issuers of keys document, each too long to be a word.
 _ISSUED = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_-]{16,}|(?:sk|rk)_(?:live|test)_\w{16,}|gsk_\w{20,}|xai-\w{20,}|hf_\w{20,}|r8_\w{20,}|AIza[\w-]{30,}"
     r"|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|npm_\w{20,}|pypi-[\w-]{20,}|dckr_pat_[\w-]{16,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abeprs]-[\w-]{10,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}"
+    r"|hooks\.slack\.com/services/\w+/\w+/\w{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abeprs]-[\w-]{10,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}"
     r"|(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
     r"|://[^/\s:@]+:[^/\s:@]+@"  # an address with a password
 )
@@ -63,6 +64,16 @@ def judge_variable(name: str, value: str) -> str | None:
     if _NAME.search(name) and value.lower() not in _FLAGS:
         return "its name is that of a secret"
     return judge_text(value) or ("it looks random" if looks_random(value) else None)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a key or a variable is called as secrets are.
+
+    >>> [is_secret_name(name) for name in ("apiKey", "x-api-key", "Authorization", "publicKey", "max_tokens")]
+    [True, True, True, False, False]
+    """
+    words = _CAMEL.sub("_", name).replace("-", "_")
+    return _NAME.search(words) is not None and "public" not in words.lower()
 
 
 def judge_text(value: str) -> str | None:

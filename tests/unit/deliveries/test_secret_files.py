@@ -55,6 +55,22 @@ def lines_of(path: str, text: str) -> list[int]:
         (".mcp.json", '{"m": {"env": {"A_PASSWORD":\n"pa$$w0rd\\u0041"}}}', 2),
         (".env", "A_PASSWORD=pa$$w0rd", 1),
         (".codex/config.toml", "[m.env]\nB = 'x'\nA_TOKEN = 'abcdef'", 3),
+        (".mcp.json", f'{{"m": {{"type": "sse",\n"url": "https://a.net/sse?x=1&api_key={DRAWN}"}}}}', 2),
+        ("opencode.json", f'{{"provider": {{"x": {{"options": {{\n"apiKey": "{DRAWN}"}}}}}}}}', 2),
+        (".codex/config.toml", f"[mcp_servers.x]\nbearer_token = '{DRAWN}'", 2),
+        (".goose/config.yaml", f"model: x\napi_key: {DRAWN}", 2),
+        (".claude/settings.json", f'{{"hooks": [{{"command":\n"API_KEY={DRAWN} run"}}]}}', 2),
+        (".claude/settings.local.json", f'{{"allow": [\n"Bash(API_KEY={DRAWN} ./run:*)"]}}', 2),
+        (".claude/hooks/a.sh", f"#!/bin/sh\ncurl -H 'Authorization: Bearer {DRAWN}' https://a.net", 2),
+        (".claude/hooks/a.mjs", f"const apiKey = '{DRAWN}';", 1),
+        (
+            ".claude/hooks/a.sh",
+            "curl https://hooks.slack.com/services/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",
+            1,
+        ),
+        (".claude/skills/x/.npmrc", f"//registry.npmjs.org/:_authToken={DRAWN}", 1),
+        (".gemini/.env", "# lower case\napi_key=abcdef", 2),
+        ("CLAUDE.md", f"# Deploy\n\n```sh\nexport API_KEY={DRAWN}\n```", 4),
     ],
 )
 def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str, line: int) -> None:
@@ -94,6 +110,16 @@ def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str,
             "The API_KEY and the TOKEN come from the vault. commit 0123456789abcdef0123456789abcdef01234567",
         ),
         (".claude/skills/x/logo.png", "\0GITHUB_TOKEN=abcdef"),
+        (
+            ".mcp.json",
+            '{"m": {"url": "https://a.net/sse?api_key=${API_KEY_OF_THE_SERVER}", "publicKey": "' + DRAWN + '"}}',
+        ),
+        (".claude/a.json", '{"max_tokens": "4096", "key": "ctrl+shift+alt+k", "tokenizer": "cl100k_base"}'),
+        (
+            "CLAUDE.md",
+            "Never write `API_KEY=...`: set `token: $VAULT_TOKEN_OF_THE_SERVICE`, or key=value_of_your_key.",
+        ),
+        ("CLAUDE.md", "The key: a commit such as 0123456789abcdef0123456789abcdef01234567."),
     ],
 )
 def test_what_is_no_secret_is_taken(path: str, text: str) -> None:
@@ -117,6 +143,8 @@ def test_a_byte_order_mark_says_how_a_file_is_read(path: str, encoding: str) -> 
         (".mcp.json", "/*" * 100_000),
         (".mcp.json", '\\"' * 100_000),
         (".mcp.json", '[" ' + "--a" + "=a" * 100_000 + '"]'),
+        ("CLAUDE.md", "token=a" * 100_000),
+        ("CLAUDE.md", "token" + " " * 500_000),
     ],
 )
 def test_large_files_take_time_in_proportion(path: str, text: str) -> None:
