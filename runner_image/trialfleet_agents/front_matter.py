@@ -45,7 +45,7 @@ def restrict_front_matter(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
     if not text.lstrip("\ufeff \t\r\n").startswith("---"):
         return data, ()
     lines = text.split("\n")
-    bare = [line.removesuffix("\r") for line in lines]
+    bare = [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
     end = next((number for number, line in enumerate(bare[1:], start=1) if line.rstrip() == "---"), None)
     if bare[0].rstrip() != "---" or end is None:
         return None
@@ -59,7 +59,7 @@ def restrict_front_matter(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
 
 def _keys_of(lines: list[str]) -> list[str | None] | None:
     """The key that each line belongs to; None for comments before the first. No list for other forms of YAML than
-    one key a line, and for a key that stands twice."""
+    one key a line. A key may stand twice: all of its lines have one fate."""
     found: list[str | None] = []
     key: str | None = None
     for line in lines:
@@ -68,8 +68,6 @@ def _keys_of(lines: list[str]) -> list[str | None] | None:
         named = _KEY.match(line)
         if named is not None:
             key = named[1]
-            if key in found:
-                return None
         elif not _OF_KEY.match(line) or (key is None and line.strip() and not line.startswith("#")):
             return None
         found.append(key)

@@ -126,9 +126,7 @@ def test_front_matter_keeps_what_the_model_reads(kind: str, path: str) -> None:
         "---\n<<: *a\n---\n",
         "---\ndescription: a\rtools: x\n---\n",
         "---\ndescription: a\u2028tools: x\n---\n",
-        "---\nname: a\nname: b\n---\n",
         "---js\n{tools: 1}\n---\n",
-        "\ufeff---\ntools: x\n---\n",
         "\n---\ntools: x\n---\n",
         "---\nname: a\n...\ntools: x\n---\n",
         "---\nname: a\n",
@@ -137,6 +135,15 @@ def test_front_matter_keeps_what_the_model_reads(kind: str, path: str) -> None:
 def test_front_matter_that_two_programs_could_read_in_two_ways_is_left_out(text: str) -> None:
     (named,) = deliverable_files("claude-code", {TEXTS[0]: text.encode()})[1]
     assert named == f"{TEXTS[0]} ({UNCLEAR_FRONT_MATTER})"
+
+
+def test_front_matter_that_agents_accept_arrives_without_other_keys() -> None:
+    """Behind a byte order mark, or with a key twice: no program finds one of the others in it."""
+    text = "\ufeff---\r\nname: a\r\n{}description: b: c\r\ndescription: d\r\n---\r\nRead it.\r\n"
+    given = text.format("tools: x\r\n  tools: y\r\ntools: z\r\n").encode()
+    delivered, left_out = deliverable_files("claude-code", dict.fromkeys(TEXTS, given))
+    assert delivered == {path: text.format("").encode() for path in TEXTS}
+    assert left_out == tuple(f"{path}: tools" for path in TEXTS)
 
 
 def test_hooks_of_a_context_arrive() -> None:
