@@ -25,7 +25,8 @@ class AgentFiles(NamedTuple):
     user's HOME that it reads, which no trial may see. `settings`: patterns of a context's files in JSON of which
     only the settings `SettingsRules.in_files` arrive. `left_out`: of files that are left out whole: variables,
     programs of the agent itself, rules of permission, other formats. `refused_skills`: what makes it pass over a
-    skill, or list it without its description.
+    skill, or list it without its description. `subagents`: the folder from which it loads sub-agents, as trials
+    run it; `refused_subagents`: what makes it pass over one.
     """
 
     roots: tuple[str, ...] = ()
@@ -36,6 +37,8 @@ class AgentFiles(NamedTuple):
     settings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     refused_skills: tuple[SkillFault, ...] = ()
+    subagents: str | None = None
+    refused_subagents: tuple[SkillFault, ...] = ()
 
     @property
     def root(self) -> str | None:

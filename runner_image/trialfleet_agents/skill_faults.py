@@ -1,4 +1,4 @@
-"""Faults of a skill's front matter, of which each agent accepts some."""
+"""Faults of the front matter of a skill or a sub-agent, of which each agent accepts some."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class SkillFault(Enum):
-    """What agents may not accept in the front matter of a SKILL.md: as an operator reads it."""
+    """What agents may not accept in the front matter of a SKILL.md or a sub-agent: as an operator reads it."""
 
     BYTE_ORDER_MARK = "a byte order mark"
     NO_FRONT_MATTER = "no block of YAML between two lines `---` at its very beginning"

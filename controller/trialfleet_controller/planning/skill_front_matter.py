@@ -1,4 +1,5 @@
-"""Front matter of a SKILL.md: what is wrong with it, on which line, and which agents do not read such a skill."""
+"""Front matter of skills and sub-agents: what is wrong with it, on which line, and which agents do not read such
+files."""
 
 from __future__ import annotations
 
@@ -11,10 +12,11 @@ import yaml
 
 from trialfleet_agents.registry import find_kind
 from trialfleet_agents.skill_faults import SkillFault
-from trialfleet_deliveries.skills import FILE
+from trialfleet_deliveries.declared_texts import role_of
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.receipts import FileRole
 from trialfleet_repository.trees import read_files, unpack
 
 _MOST_BYTES = 2**16  # of front matter
@@ -107,7 +109,8 @@ def _line_at(text: str, mark: yaml.Mark) -> int:
 
 
 def list_refused_skills(plan: Plan, objects: Objects) -> Iterator[str]:
-    """Warnings: one for each skill of a condition that its agent passes over, or lists without its description."""
+    """Warnings: one for each skill or sub-agent of a condition that its agent passes over, or lists without its
+    description."""
     seen = dict[str, None]()
     for cell in plan.cells:
         kind, condition = plan.agents[cell.condition.name].spec.kind, cell.condition
@@ -121,12 +124,17 @@ def list_refused_skills(plan: Plan, objects: Objects) -> Iterator[str]:
 
 
 def _find_refused(kind: str, files: Mapping[str, bytes], *, is_skill: bool) -> Iterator[tuple[str, str]]:
-    """(SKILL.md, line and fault). `is_skill`: the files are those of one skill."""
+    """(File, line and fault). `is_skill`: the files are those of one skill."""
     known = find_kind(kind).files
     folders = [f"{folder}/" for folder in (known.skills, *known.folders) if folder]
     for path, data in files.items():
-        where = path if is_skill else next((path for folder in folders if path.startswith(folder)), "")
-        if where.rpartition("/")[2] == FILE:
-            for fault, line in read_front_matter(data).faults:
-                if fault in known.refused_skills:
-                    yield path, f"line {line}: {fault.value}"
+        role, refused = role_of(path, data), tuple[SkillFault, ...]()
+        if role is FileRole.SKILL and (is_skill or any(map(path.startswith, folders))):
+            refused = known.refused_skills
+        elif role is FileRole.SUBAGENT and known.subagents and path.startswith(f"{known.subagents}/"):
+            refused = known.refused_subagents
+        elif role is FileRole.SUBAGENT and not known.subagents and path.split("/")[0] in known.names:
+            yield path, "as trials run it, it loads no sub-agents of a workspace"
+        for fault, line in read_front_matter(data).faults if refused else ():
+            if fault in refused:
+                yield path, f"line {line}: {fault.value}"

@@ -35,6 +35,11 @@ CLAUDE_CODE = AgentKind(
         home=(".claude/CLAUDE.md", "CLAUDE.md"),
         settings=(".claude/settings.json", ".claude/settings.local.json"),
         refused_skills=(SkillFault.NO_FRONT_MATTER, SkillFault.INVALID, SkillFault.NOT_TEXT),
+        subagents=".claude/agents",
+        refused_subagents=(
+            *(SkillFault.NO_FRONT_MATTER, SkillFault.INVALID, SkillFault.NOT_TEXT),
+            *(SkillFault.NO_NAME, SkillFault.NO_DESCRIPTION),
+        ),
     ),
     rules=SettingsRules(
         reserved=_RESERVED,

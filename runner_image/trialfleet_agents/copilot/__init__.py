@@ -49,6 +49,11 @@ COPILOT = AgentKind(
             SkillFault.NOT_TEXT,
             SkillFault.LONG,
         ),
+        subagents=".github/agents",
+        refused_subagents=(
+            *(SkillFault.NO_FRONT_MATTER, SkillFault.COLON, SkillFault.UNQUOTED, SkillFault.INVALID),
+            *(SkillFault.DUPLICATE, SkillFault.NOT_TEXT, SkillFault.NO_DESCRIPTION),
+        ),
     ),
     rules=SettingsRules(
         reserved=_RESERVED,

@@ -55,6 +55,31 @@ def test_the_table_is_what_was_measured(case: str) -> None:
     assert "Zebra" in found.description or "+" not in shown[:3]
 
 
+# Likewise of sub-agents, of the kinds that load those of a workspace
+SUBAGENTS = {
+    "plain": ("++", 0),
+    "byte order mark": ("++", 1),
+    "colon": ("+-", 3),
+    "no name": ("-+", 1),
+    "CR LF": ("++", 0),
+    "long": ("++", 3),
+    "twice": ("+-", 3),
+    "open quote": ("--", 3),
+    "list": ("--", 3),
+    "blank line before": ("--", 1),
+    "no description": ("--", 1),
+}
+
+
+@pytest.mark.parametrize("case", SUBAGENTS)
+def test_the_table_of_subagents_is_what_was_measured(case: str) -> None:
+    shown, line = SUBAGENTS[case]
+    found = read_front_matter(MEASURED.get(case, (f"{HEAD}---\nbody\n",))[0].encode())
+    for kind, said in zip(("claude-code", "copilot"), shown, strict=True):
+        refused = [at for fault, at in found.faults if fault in find_kind(kind).files.refused_subagents]
+        assert refused == ([line] if said == "-" else []), (kind, found)
+
+
 @pytest.mark.parametrize(
     "text", ["", "---", "---\n---\n", "---\n[1]\n---\n", "---\n&a [*a]\n---\n", "\0", "---\n" * 9]
 )
@@ -89,3 +114,28 @@ def test_a_plan_names_skill_line_and_fault(tmp_path: Path) -> None:
         assert list(list_refused_skills(plan, objects)) == [
             f"conditions.own: copilot {said.format(path)}" for path in paths
         ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "reason"),
+    [
+        ("claude-code", ".claude/agents/a.md", "line 1: no name"),
+        ("claude-code", ".claude/agents/below/a.md", "line 1: no name"),
+        ("claude-code", ".github/agents/a.md", None),
+        ("copilot", ".github/agents/a.agent.md", None),
+        ("opencode", ".opencode/agent/a.md", "as trials run it, it loads no sub-agents of a workspace"),
+        ("gemini", ".gemini/agents/a.md", "as trials run it, it loads no sub-agents of a workspace"),
+        ("codex", ".claude/agents/a.md", None),
+        ("nop", ".claude/agents/a.md", None),
+    ],
+)
+def test_a_plan_names_subagents_that_are_passed_over(
+    tmp_path: Path, kind: str, path: str, reason: str | None
+) -> None:
+    objects = Objects(tmp_path)
+    tree = pack({path: TreeEntry(MEASURED["no name"][0].encode())})
+    cell = Cell(task="a", condition=ConditionOrder(name="own", digest=digest("own"), files=objects.put(tree)))
+    task, agent = planned_task("a", order=task_order("a")), AgentSpec(kind=kind, model="m")
+    plan = plans.make_plan([task], {"own": Condition()}, cells=(cell,), agent=agent)
+    said = f"conditions.own: {kind} passes over {path}, or lists it without its description: {reason}"
+    assert list(list_refused_skills(plan, objects)) == ([] if reason is None else [said])
