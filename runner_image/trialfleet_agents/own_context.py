@@ -11,8 +11,13 @@ from pathlib import PurePosixPath
 
 from trialfleet_agents.context_files import COPIES, is_context_file
 from trialfleet_agents.instruction_pages import find_pages
-from trialfleet_deliveries.declared_texts import DEEPEST_IMPORT, find_imports, leaves_workspace, read_text, role_of
-from trialfleet_ledger.records.receipts import FileRole
+from trialfleet_deliveries.declared_texts import (
+    DEEPEST_IMPORT,
+    find_imports,
+    has_imports,
+    leaves_workspace,
+    read_text,
+)
 from trialfleet_repository.trees import (
     EntryKind,
     Tree,
@@ -133,7 +138,7 @@ def _follow_imports(
         named = {
             target
             for path, file in level.items()
-            if role_of(path, texts[file]) is FileRole.INSTRUCTIONS
+            if has_imports(path, texts[file])
             for base in (path, file)
             for target in find_imports(base, read_text(texts[file]))
         }

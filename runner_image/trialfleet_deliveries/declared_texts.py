@@ -128,11 +128,7 @@ def _follow_imports(
     composed: Composed, in_workspace: ReadFile, imports: dict[str, tuple[tuple[str, bool], ...]]
 ) -> Iterator[tuple[str, DeclaredText]]:
     """The texts of the workspace that the condition's files import; fills `imports`."""
-    todo = [
-        (path, read_text(data), 0)
-        for path, data in sorted(composed.files.items())
-        if role_of(path, data) is FileRole.INSTRUCTIONS
-    ]
+    todo = [(path, read_text(data), 0) for path, data in sorted(composed.files.items()) if has_imports(path, data)]
     known = set(composed.files)
     while todo and len(known) < len(composed.files) + _MOST_IMPORTS:
         path, text, depth = todo.pop(0)
@@ -160,18 +156,25 @@ def leaves_workspace(imported: str) -> bool:
     return imported.startswith("~") or inside(imported) != imported
 
 
+def has_imports(path: str, data: bytes) -> bool:
+    """Whether agents follow those of such a file: of instructions, and of commands in Markdown."""
+    role = role_of(path, data)
+    return role is FileRole.INSTRUCTIONS or (role is FileRole.COMMAND and path.endswith(".md"))
+
+
 def find_imports(path: str, text: str) -> tuple[str, ...]:
     """What a file imports by `@path` outside of code, as paths of the workspace; those that leave it, or lie in
-    HOME, as they are written.
+    HOME, as they are written. Of a command they start from the workspace.
 
     >>> find_imports("docs/a.md", "See @b.md, @../c.md and @~/own.md; not me@x.org or @pytest.fixture.")
     ('docs/b.md', 'c.md', '~/own.md')
     """
     found = dict[str, None]()
+    folder = "" if _COMMAND.search(path) else posixpath.dirname(path)
 
     def note(named: str) -> None:
         if _LOOKS_LIKE_A_PATH.search(named):
-            target = None if named.startswith("~") else inside(posixpath.join(posixpath.dirname(path), named))
+            target = None if named.startswith("~") else inside(posixpath.join(folder, named))
             found[target or named] = None
 
     replace_imports(text, note)

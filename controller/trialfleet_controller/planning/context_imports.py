@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from trialfleet_deliveries.declared_texts import find_imports, leaves_workspace, read_text, role_of
+from trialfleet_deliveries.declared_texts import find_imports, has_imports, leaves_workspace, read_text
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Plan
-from trialfleet_ledger.records.receipts import FileRole
 from trialfleet_repository.trees import read_files, unpack
 
 # `@scope/name` is as often a package of npm
@@ -43,7 +42,7 @@ def list_broken_imports(plan: Plan, objects: Objects) -> Iterator[str]:
 def _find_unheld_imports(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """(File, what it imports and the context does not hold)."""
     for path, data in files.items():
-        if role_of(path, data) is FileRole.INSTRUCTIONS:
+        if has_imports(path, data):
             for target in find_imports(path, read_text(data)):
                 if target not in files and _IS_A_DOCUMENT.search(target):
                     yield path, target

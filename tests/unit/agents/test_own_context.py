@@ -122,6 +122,12 @@ def test_forms_of_an_import(line: str, path: str) -> None:
     assert "Makefile" not in own.tree
 
 
+def test_imports_of_a_command_start_from_the_workspace() -> None:
+    """Measured: Claude Code expands them when a task is started by the command."""
+    own = made({".claude/commands/a/fix.md": "As @docs/a.md says: $ARGUMENTS", "docs/a.md": "", "docs/b.md": ""})
+    assert sorted(own.tree) == [".claude/commands/a/fix.md", "docs/a.md"]
+
+
 def test_imports_through_links_and_circles() -> None:
     files = {"AGENTS.md": "@docs/a.md", "shared/a.md": "@b.md", "shared/b.md": "@a.md @../AGENTS.md"}
     own = made(files, {"CLAUDE.md": "AGENTS.md", "docs": "shared"})
