@@ -17,6 +17,7 @@ PROMPT = "prompt"  # where the root's text is for an agent that loads no file
 _IMPORT = re.compile(r"(?<![^\s*_\[])@((?:\\ |[^\s`'\"])+)")  # also emphasised, or as the text of a link
 _DEEPEST = 5  # imports of imports
 _READ = (LineKind.PROSE, LineKind.HEADING)  # lines whose imports count
+_SILENT = (LineKind.BLANK, LineKind.COMMENT, LineKind.HEADING)
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,25 @@ def placed(
 
 
 def _loaded_twice(files: Mapping[str, bytes], reading: FileReading, hooked: Collection[str]) -> Iterator[str]:
-    """Nodes that a hook pushes, and copies of them in the same folder, whose names the agent loads by itself."""
+    """Nodes that a hook pushes, and copies of them in the same folder, whose names the agent loads by itself. A
+    file that does nothing but import the node is a copy, too."""
     for node in sorted(hooked):
         folder = posixpath.dirname(node)
         for path in (f"{folder}/{name}" for name in sorted(reading.nested_names)):
-            if path in files and (path == node or files[path] == files.get(node)):
+            if path in files and (path == node or files[path] == files.get(node) or _points_at(files, path, node)):
                 yield path
+
+
+def _points_at(files: Mapping[str, bytes], path: str, node: str) -> bool:
+    """Whether a file consists of headings, comments and lines that import `node` alone."""
+    folder, imports = posixpath.dirname(path), False
+    for line in scan(files[path].decode(errors="replace")):
+        found = {inside(posixpath.join(folder, _path_of(one))) for one in _IMPORT.finditer(line.text)}
+        if line.kind in _READ and found == {node}:
+            imports = True
+        elif found or line.kind not in _SILENT:
+            return False
+    return imports
 
 
 def _free_name(path: str, files: Mapping[str, bytes], reading: FileReading) -> str | None:
@@ -135,12 +149,19 @@ def replace_imports(text: str, read: Callable[[str], str | None]) -> str:
     """
 
     def replaced(found: re.Match[str]) -> str:
-        written = found[1].partition("](")[0].rstrip(".,;:)*_")
-        said = read(written.partition("#")[0].replace("\\ ", " "))
-        return found[0] if said is None else said + found[1][len(written) :]
+        said = read(_path_of(found))
+        return found[0] if said is None else said + found[1][len(_written(found)) :]
 
     lines = (_IMPORT.sub(replaced, line.text) if line.kind in _READ else line.text for line in scan(text))
     return "\n".join(lines)
+
+
+def _written(found: re.Match[str]) -> str:
+    return found[1].partition("](")[0].rstrip(".,;:)*_")
+
+
+def _path_of(found: re.Match[str]) -> str:
+    return _written(found).partition("#")[0].replace("\\ ", " ")
 
 
 def nested_unreached(files: Mapping[str, bytes], reading: FileReading, *, delivered_otherwise: bool) -> bool:

@@ -64,6 +64,25 @@ def test_what_a_hook_pushes_has_no_name_that_the_agent_loads(reading: FileReadin
     assert b"Other.\n" in other.files.values(), "what the hook does not push may arrive by itself"
 
 
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("@AGENTS.md\n", True),
+        ("<!-- One file for all agents. -->\n# Rules\n\nSee @./AGENTS.md for all of them.\n", True),
+        ("# Rules: @AGENTS.md\n", True),
+        ("@AGENTS.md\n\nUse tabs.\n", False),
+        ("@AGENTS.md @more.md\n", False),
+        ("See AGENTS.md.\n", False),
+        ("```\n@AGENTS.md\n```\n", False),
+        ("# Rules\n", False),
+    ],
+)
+def test_a_file_that_only_imports_what_a_hook_pushes_is_not_loaded_either(text: str, moves: bool) -> None:
+    tree = {"CLAUDE.md": b"Root.\n", "a/AGENTS.md": b"A.\n", "a/CLAUDE.md": text.encode()}
+    made = placed(tree, CLAUDE, delivered_otherwise=True, hooked=("a/AGENTS.md",))
+    assert ("a/CLAUDE.md" not in made.files) is moves
+
+
 def test_a_root_of_the_agents_own_name_stays_beside_another() -> None:
     both = {"CLAUDE.md": b"@AGENTS.md\n", "AGENTS.md": b"Words.\n"}
     for reading in (CLAUDE, CODEX):
