@@ -19,6 +19,7 @@ from trialfleet_agents.workspace_settings import deliverable_files
 from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.context_imports import list_broken_imports
+from trialfleet_controller.planning.cut_files import list_cut_files
 from trialfleet_controller.planning.freeze import PlanningContext, identified, planned_agent, prepare
 from trialfleet_controller.planning.key_check import check_words
 from trialfleet_controller.planning.model_check import check_model, check_price
@@ -73,6 +74,7 @@ def make_plan(
                 *_left_out(plan, shop.objects),
                 *list_broken_imports(plan, shop.objects),
                 *list_refused_skills(plan, shop.objects),
+                *list_cut_files(plan, identities, shop.objects),
                 *list_same_arms(plan, identities, shop.objects),
             )
         )

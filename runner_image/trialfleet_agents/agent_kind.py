@@ -26,7 +26,9 @@ class AgentFiles(NamedTuple):
     only the settings `SettingsRules.in_files` arrive. `left_out`: of files that are left out whole: variables,
     programs of the agent itself, rules of permission, other formats. `refused_skills`: what makes it pass over a
     skill, or list it without its description. `subagents`: the folder from which it loads sub-agents, as trials
-    run it; `refused_subagents`: what makes it pass over one.
+    run it; `refused_subagents`: what makes it pass over one. `root_bytes`: of the root's file, more of which it
+    does not send, and the setting that says so; `nested_characters`: of a file that follows a read in its
+    folder.
     """
 
     roots: tuple[str, ...] = ()
@@ -39,6 +41,9 @@ class AgentFiles(NamedTuple):
     refused_skills: tuple[SkillFault, ...] = ()
     subagents: str | None = None
     refused_subagents: tuple[SkillFault, ...] = ()
+    root_bytes: int | None = None
+    root_bytes_setting: str = ""
+    nested_characters: int | None = None
 
     @property
     def root(self) -> str | None:

@@ -40,6 +40,7 @@ CLAUDE_CODE = AgentKind(
             *(SkillFault.NO_FRONT_MATTER, SkillFault.INVALID, SkillFault.NOT_TEXT),
             *(SkillFault.NO_NAME, SkillFault.NO_DESCRIPTION),
         ),
+        nested_characters=40_000,
     ),
     rules=SettingsRules(
         reserved=_RESERVED,

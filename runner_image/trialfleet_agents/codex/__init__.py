@@ -47,6 +47,8 @@ CODEX = AgentKind(
             SkillFault.NO_DESCRIPTION,
             SkillFault.NOT_TEXT,
         ),
+        root_bytes=32 * 1024,
+        root_bytes_setting="project_doc_max_bytes",
     ),
     rules=SettingsRules(
         reserved=_RESERVED,
