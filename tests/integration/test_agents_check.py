@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, declared
 from trialfleet_agents.pinned import pinned
-from trialfleet_agents.registry import agent
+from trialfleet_agents.registry import agent, find_kind
 from trialfleet_controller.commands.agents import agents
 from trialfleet_repository.cache import Cache
 
@@ -40,6 +40,12 @@ def test_what_reaches_its_model_is_what_its_adapter_declares(
     assert found["reached"] == {str(name): reaches for name, reaches in declared(agent(kind).reach).items()}
     assert (ran.exit_code, found["differing"]) == (0, [])
     assert len(found["reached"]) == len(CheckedDelivery)
+    files = find_kind(kind).files
+    declared_limits = {FILES: files.root_bytes, NESTED: files.nested_characters}
+    limits = {str(name): limit for name, limit in declared_limits.items() if limit is not None}
+    assert found["cut"].keys() == limits.keys()
+    for name, limit in limits.items():
+        assert limit - 200 < found["cut"][name] <= limit
     assert found["control"] == [], "two runs that are given the same send the same first request"
     loud = {name for name, said in found["also_differ"].items() if said}
     assert loud == {str(name) for name in BROUGHT_ALONG[kind]}, found["also_differ"]

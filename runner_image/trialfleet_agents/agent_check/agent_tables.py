@@ -74,7 +74,12 @@ def comparison(matrix: DeliveryMatrix, reach: Reach) -> str:
         if name is CheckedDelivery.ROOT_FILE:
             measured, expected = ", ".join(matrix.root_files) or measured, reach.root_file or expected
         rows.append([name.value, measured, expected, "differs" if name in differing else "as declared"])
-    return "\n".join([*_aligned(rows), *_describe_first_requests(matrix)])
+    return "\n".join([*_aligned(rows), *_describe_cuts(matrix), *_describe_first_requests(matrix)])
+
+
+def _describe_cuts(matrix: DeliveryMatrix) -> Iterator[str]:
+    for name, sent in matrix.cut.items():
+        yield f"\n{name.value}: of a long one, the first {sent:,} characters are sent"
 
 
 def _describe_first_requests(matrix: DeliveryMatrix) -> Iterator[str]:

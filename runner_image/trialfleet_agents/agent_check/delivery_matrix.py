@@ -73,7 +73,8 @@ class DeliveryMatrix(Frozen):
     """What a check of one version has measured. `model`, `digest`: of the agent that ran. `root_files`: every name
     of a root file that reached the model. `also_differ`: of each delivery, what the first request of a run that
     has it alone differs in from that of a run without any, apart from the delivered text. `control`: what those of
-    two runs without any differ in, and so do all others."""
+    two runs without any differ in, and so do all others. `cut`: of which files of 100,000 characters only so many
+    are sent."""
 
     kind: str
     version: str
@@ -83,6 +84,7 @@ class DeliveryMatrix(Frozen):
     reached: dict[CheckedDelivery, bool] = Field(min_length=len(CheckedDelivery), max_length=len(CheckedDelivery))
     also_differ: dict[CheckedDelivery, tuple[str, ...]]
     control: tuple[str, ...]
+    cut: dict[CheckedDelivery, int] = Field(default_factory=dict[CheckedDelivery, int])
 
     def differing(self, reach: Reach) -> tuple[CheckedDelivery, ...]:
         """Deliveries that do not behave as declared."""
@@ -214,9 +216,11 @@ def measured(
     requests: Sequence[str],
     preflight: Sequence[str] = (),
     arms: ComparedArms | None = None,
+    cut: Mapping[CheckedDelivery, int] | None = None,
 ) -> DeliveryMatrix:
     """The matrix of an agent whose model got these requests, each as its strings. `preflight`: those of a run that
-    is confined to reading; none of an agent that cannot be. `arms`: of runs that have one delivery each."""
+    is confined to reading; none of an agent that cannot be. `arms`: of runs that have one delivery each. `cut`: as
+    `DeliveryMatrix` has it."""
     compared = arms or ComparedArms()
     seen = SeenTexts.of(requests)
     return DeliveryMatrix(
@@ -231,6 +235,7 @@ def measured(
         },
         also_differ=dict(compared.also_differ),
         control=compared.control,
+        cut=dict(cut or {}),
     )
 
 

@@ -8,9 +8,10 @@ from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, Deliv
 
 
 def list_changes(before: DeliveryMatrix, after: DeliveryMatrix) -> list[str]:
-    """Sentences; none of two versions that measure the same. Which root files are sent, which deliveries reach the
-    model, and what each brings along into the first request."""
-    return [*_root_files(before, after), *_deliveries(before, after), *_brought_along(before, after)]
+    """Sentences; none of two versions that measure the same. Which root files are sent, how much of long ones,
+    which deliveries reach the model, and what each brings along into the first request."""
+    found = (_root_files, _cuts, _deliveries, _brought_along)
+    return [said for find in found for said in find(before, after)]
 
 
 def _root_files(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:
@@ -20,6 +21,13 @@ def _root_files(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:
     ):
         if names:
             yield f"{verb} {', '.join(names)} of the workspace's root"
+
+
+def _cuts(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:
+    for name in CheckedDelivery:
+        was, now = (f"{one.cut[name]:,} characters" if name in one.cut else "all" for one in (before, after))
+        if was != now:
+            yield f"{name}: of a long one, {now} are sent, no longer {was}"
 
 
 def _deliveries(before: DeliveryMatrix, after: DeliveryMatrix) -> Iterator[str]:

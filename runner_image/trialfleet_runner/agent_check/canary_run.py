@@ -27,6 +27,7 @@ from trialfleet_agents.agent_check.delivery_matrix import (
     list_arm_files,
     workspace_files,
 )
+from trialfleet_agents.agent_check.file_limits import lengthen_files, measure_limits
 from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_agents.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel, scripted_model
 from trialfleet_agents.context_files import list_home_files, list_root_files
@@ -72,12 +73,13 @@ def check(spec: AgentSpec) -> AgentCheck:
     sandbox, tools = choose("bubblewrap"), _tools_of(spec.kind)
     identity, begun = agent(spec.kind).identify(spec), time.monotonic()
     run = _CheckedAgent(identity, spec, sandbox, tools)
-    requests = _requests(run, script(tools), workspace_files())
+    requests = _list_strings(_requests(run, script(tools), lengthen_files(workspace_files(), identity.reach)))
     looked = list[ModelRequest]()
     if identity.reach.preflight:
         looked = _requests(run, preflight_script(tools), workspace_files(), preflight=True)
     arms = compare_arms(identity.reach, _make_first_request(run))
-    matrix = delivery_matrix.measured(identity, _list_strings(requests), _list_strings(looked), arms)
+    cut = measure_limits(requests, identity.reach)
+    matrix = delivery_matrix.measured(identity, requests, _list_strings(looked), arms, cut)
     return AgentCheck(identity, matrix, time.monotonic() - begun)
 
 

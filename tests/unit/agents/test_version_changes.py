@@ -36,10 +36,12 @@ def test_each_change_is_said_in_its_direction() -> None:
     differ = {CheckedDelivery.SYSTEM: ("another",), CheckedDelivery.MCP: (), CheckedDelivery.SKILLS: ("a list",)}
     after = MATRIX.model_copy(
         update={"root_files": ("AGENTS.md", "LATER.md"), "reached": reached, "also_differ": differ, "control": ()}
+        | {"cut": {CheckedDelivery.ROOT_FILE: 32_000}}
     )
     forth = [
         "no longer sends NOTES.md of the workspace's root",
         "now sends LATER.md of the workspace's root",
+        "root file: of a long one, 32,000 characters are sent, no longer all",
         "root file: no longer reaches the model",
         "file in a parent folder: now reaches the model",
         "with system channel, the first request now also differs in another",
