@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from trialfleet_analysis.tables.columns import among, codes, some, texts, truths
 from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.verdicts import Verdict
 
@@ -50,7 +50,7 @@ class CellCount:
         return self.passes / self.valid if self.valid else None
 
 
-def cell_counts(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: pa.Table) -> tuple[CellCount, ...]:
+def cell_counts(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: Table) -> tuple[CellCount, ...]:
     """One per planned cell, in the plan's order; also for cells without any trial yet."""
     uses = {row.task: row.use for row in tasks}
     used = some(trials, truths(trials, "in_blocks"))

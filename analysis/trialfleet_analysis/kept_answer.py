@@ -63,7 +63,7 @@ def kept_answer(store: Store, found: CampaignTables) -> CampaignAnswer | None:
 
 def versions() -> dict[str, str]:
     """Of the packages that compute a report."""
-    names = ("trialfleet", "numpy", "scipy", "statsmodels", "pyarrow")
+    names = ("trialfleet", "numpy", "scipy", "statsmodels")
     return {name: importlib.metadata.version(name) for name in names}
 
 

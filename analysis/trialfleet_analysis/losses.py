@@ -9,9 +9,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts
+from trialfleet_analysis.tables.table import Table
 from trialfleet_designs.comparison.plain import plain_test
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.stage_reached import Stage
@@ -73,7 +73,7 @@ class AttemptLoss:
     elapsed_s: float | None
 
 
-def lost_attempts(attempts: pa.Table) -> tuple[AttemptLoss, ...]:
+def lost_attempts(attempts: Table) -> tuple[AttemptLoss, ...]:
     """Those of the attempts' table that were lost, or refused, in its order."""
     gone = some(attempts, known(attempts, "loss")).select(
         ["trial", "condition", "loss", "stage", "message", "elapsed_s"]
@@ -104,7 +104,7 @@ def loss_counts(names: Sequence[str], lost: Sequence[AttemptLoss]) -> tuple[Loss
     )
 
 
-def loss_rates(names: Sequence[str], trials: pa.Table, lost: Sequence[AttemptLoss]) -> tuple[LossRate, ...]:
+def loss_rates(names: Sequence[str], trials: Table, lost: Sequence[AttemptLoss]) -> tuple[LossRate, ...]:
     """One per condition, over all trials with an outcome."""
     condition, measured = codes(trials, "condition", names), among(trials, "verdict", list(Verdict))
     scored_again = {item.trial for item in lost if item.stage is Stage.AFTER_PATCH}
@@ -134,7 +134,7 @@ class OperatorStops:
     monte_carlo_se: float | None
 
 
-def operator_stops(names: Sequence[str], trials: pa.Table, *, seed: int) -> OperatorStops:
+def operator_stops(names: Sequence[str], trials: Table, *, seed: int) -> OperatorStops:
     """Over all trials with an outcome. Who watches a campaign could stop the trials that look bad."""
     hit = integers(trials, "interrupted_runs") > 0
     condition = codes(trials, "condition", names)

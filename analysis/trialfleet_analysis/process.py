@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
+from trialfleet_analysis.tables.columns import among, codes, denied, integers, lists, numbers, some, texts, truths
+from trialfleet_analysis.tables.table import Table
 from trialfleet_deliveries.delivery_kind import ClaimedChannel
 from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_designs.comparison.columns import Columns, Scheme
@@ -162,7 +162,7 @@ def typical(scheme: Scheme, columns: Columns) -> tuple[Typical, ...]:
     return tuple(found)
 
 
-def verdict_counts(names: Sequence[str], used: pa.Table) -> tuple[VerdictCount, ...]:
+def verdict_counts(names: Sequence[str], used: Table) -> tuple[VerdictCount, ...]:
     kinds: tuple[Verdict | None, ...] = (*Verdict, None)
     verdict = codes(used, "verdict", list(Verdict))  # −1, the last kind, is lost
     counts = _crossed(codes(used, "condition", names), verdict % len(kinds), len(names), len(kinds))
@@ -174,7 +174,7 @@ def verdict_counts(names: Sequence[str], used: pa.Table) -> tuple[VerdictCount, 
     )
 
 
-def stop_counts(names: Sequence[str], used: pa.Table) -> tuple[StopCount, ...]:
+def stop_counts(names: Sequence[str], used: Table) -> tuple[StopCount, ...]:
     stopped = some(used, among(used, "stop", list(Stop)))
     condition, stop, passed = (
         codes(stopped, "condition", names),
@@ -191,7 +191,7 @@ def stop_counts(names: Sequence[str], used: pa.Table) -> tuple[StopCount, ...]:
     )
 
 
-def crash_counts(names: Sequence[str], trials: pa.Table) -> tuple[CrashCount, ...]:
+def crash_counts(names: Sequence[str], trials: Table) -> tuple[CrashCount, ...]:
     """One per condition, in the order of `names`; of all measured trials, halted conditions included."""
     scored = some(trials, among(trials, "verdict", list(Verdict)))
     crashed, of, ids = (
@@ -210,10 +210,10 @@ def crash_counts(names: Sequence[str], trials: pa.Table) -> tuple[CrashCount, ..
     )
 
 
-def uncaused_passes(trials: pa.Table) -> tuple[UncausedPass, ...]:
+def uncaused_passes(trials: Table) -> tuple[UncausedPass, ...]:
     """In launch order, forged ones first; halted conditions included."""
     columns = ["trial", "task", "condition", "verdict", "needed", "unsteady"]
-    listed = np.array([bool(files) for files in trials.column("needed").to_pylist()], np.bool_)
+    listed = np.array([bool(files) for files in lists(trials, "needed")], np.bool_)
     passed = truths(trials, "passed") & (listed | truths(trials, "unsteady"))
     which = passed | among(trials, "verdict", (Verdict.FORGED,))
     found = [
@@ -230,9 +230,9 @@ def uncaused_passes(trials: pa.Table) -> tuple[UncausedPass, ...]:
     return tuple(sorted(found, key=lambda one: one.verdict is not Verdict.FORGED))
 
 
-def cautioned_passes(trials: pa.Table) -> tuple[CautionedPass, ...]:
+def cautioned_passes(trials: Table) -> tuple[CautionedPass, ...]:
     """In launch order; halted conditions included."""
-    listed = np.array([bool(lines) for lines in trials.column("cautions").to_pylist()], np.bool_)
+    listed = np.array([bool(lines) for lines in lists(trials, "cautions")], np.bool_)
     rows = some(trials, listed & truths(trials, "passed")).select(["trial", "task", "condition", "cautions"])
     return tuple(
         CautionedPass(row["trial"], row["task"], row["condition"], tuple(row["cautions"]))
@@ -240,7 +240,7 @@ def cautioned_passes(trials: pa.Table) -> tuple[CautionedPass, ...]:
     )
 
 
-def provider_end_counts(names: Sequence[str], trials: pa.Table) -> tuple[ProviderEndCount, ...]:
+def provider_end_counts(names: Sequence[str], trials: Table) -> tuple[ProviderEndCount, ...]:
     """One per condition, in the order of `names`."""
     scored = some(trials, among(trials, "verdict", list(Verdict)))
     ended, not_so, of = (
@@ -254,7 +254,7 @@ def provider_end_counts(names: Sequence[str], trials: pa.Table) -> tuple[Provide
     )
 
 
-def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
+def block_results(used: Table) -> tuple[BlockResult, ...]:
     block, passed = integers(used, "block"), truths(used, "passed")
     valid = among(used, "verdict", list(Verdict))
     numbered, trials = np.unique(block, return_counts=True)
@@ -267,7 +267,7 @@ def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
     )
 
 
-def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Channel, ...]:
+def channels(conditions: Mapping[str, Condition], used: Table) -> tuple[Channel, ...]:
     """One per condition and channel. A claim about a channel that was not declared says that it stayed empty."""
     names = list(conditions)
     measured = some(used, among(used, "verdict", list(Verdict)))
@@ -279,7 +279,7 @@ def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Chann
     )
 
 
-def _channel(condition: str, channel: ClaimedChannel, mine: pa.Table, *, declared: bool) -> Channel:
+def _channel(condition: str, channel: ClaimedChannel, mine: Table, *, declared: bool) -> Channel:
     reached, missed = truths(mine, f"reached_{channel.name}"), denied(mine, f"reached_{channel.name}")
     silent = np.zeros(mine.num_rows, np.bool_)
     if declared and channel.firings is not None:
@@ -292,7 +292,7 @@ def _channel(condition: str, channel: ClaimedChannel, mine: pa.Table, *, declare
     return Channel(condition, channel.name, declared, seen, unseen, pushed_nothing, unknown, parts.size, share)
 
 
-def inline_texts(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[InlineText, ...]:
+def inline_texts(conditions: Mapping[str, Condition], used: Table) -> tuple[InlineText, ...]:
     measured = some(used, among(used, "verdict", list(Verdict)))
     return tuple(
         _inline(name, some(measured, among(measured, "condition", (name,))))
@@ -301,7 +301,7 @@ def inline_texts(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[I
     )
 
 
-def core_seconds(trials: pa.Table) -> CoreSeconds:
+def core_seconds(trials: Table) -> CoreSeconds:
     """Over the trials whose overhead was measured; an agent without processes has no time of its own."""
     overhead, agent, tests = (numbers(trials, f"{part}_core_s") for part in ("overhead", "agent", "tests"))
     known = np.isfinite(overhead)
@@ -330,7 +330,7 @@ def by_code(values: Floats, code: Integers) -> list[Floats]:
     return np.split(values[order], starts[1:]) if values.size else []
 
 
-def _inline(name: str, mine: pa.Table) -> InlineText:
+def _inline(name: str, mine: Table) -> InlineText:
     covered = some(mine, among(mine, "coverage", (Coverage.COVERED,)))
     return InlineText(
         condition=name,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from trialfleet_analysis.cells import CellCount, cell_counts
 from trialfleet_analysis.tables.columns import among, codes, some, truths
 from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
+from trialfleet_analysis.tables.table import Table
 from trialfleet_designs.comparison.columns import CellCounts, Scheme
 from trialfleet_designs.comparison.compared import ComparedTasks
 from trialfleet_statistics.estimates import Bools, EffectiveInterval, Integers, Interval
@@ -72,7 +72,7 @@ class LeftOut:
     reason: str
 
 
-def cell_results(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: pa.Table) -> tuple[CellResult, ...]:
+def cell_results(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: Table) -> tuple[CellResult, ...]:
     """One result per planned cell, in the plan's order; also for cells without any trial yet."""
     return tuple(
         CellResult(
@@ -130,7 +130,7 @@ def condition_results(
     return tuple(found)
 
 
-def bounds(conditions: Sequence[str], tasks: Sequence[TaskRow], trials: pa.Table) -> dict[str, Bounded]:
+def bounds(conditions: Sequence[str], tasks: Sequence[TaskRow], trials: Table) -> dict[str, Bounded]:
     """Over all primary tasks, also those that the means leave out; undefined where one has no trial."""
     names = [row.task for row in tasks if row.use is Use.PRIMARY]
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", names))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,15 +23,20 @@ from trialfleet_statistics.comparisons import cochran_mantel_haenszel
 from trialfleet_statistics.continuous.resampling import batches
 from trialfleet_statistics.estimates import LEAST, TIES, Floats, Integers, Test, floats, whole
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 __all__ = ["BalanceTest", "DriftTrial", "HalvesTest", "autocorrelation", "balance", "loss_drift", "order_effect"]
 
 
 Key = Callable[["DriftTrial"], tuple[float, ...]]
-Trials: TypeAlias = "Sequence[DriftTrial] | pa.Table"
+Trials: TypeAlias = "Sequence[DriftTrial] | TrialsTable"
 _READ = ("task", "condition", "block", "position", "started_at", "passed", "first_run_missing", "in_blocks", "use")
+
+
+class TrialsTable(Protocol):
+    """The trials' table, ours or Arrow's."""
+
+    def select(self, names: list[str], /) -> TrialsTable: ...
+
+    def to_pylist(self) -> list[dict[str, Any]]: ...
 
 
 @dataclass(frozen=True)

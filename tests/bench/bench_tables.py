@@ -118,7 +118,6 @@ _OPEN = """
 import pathlib, re, sys, time
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.store.open import open_store
-import pandas  # as pyarrow does at its first conversion: imports are not measured
 store = open_store(sys.argv[1], endpoint=sys.argv[2] or None)
 store.get("demo/campaign.json")  # the client's start is not measured
 began = time.perf_counter()
@@ -199,8 +198,8 @@ def keep_tables(store: Store, campaign: str) -> None:
     """Those of outcomes without bundles."""
     from trialfleet_analysis.evidence import Evidence
     from trialfleet_analysis.ledger import read_ledger, run_of
-    from trialfleet_analysis.tables.arrow import attempts_table, trials_table
     from trialfleet_analysis.tables.kept_tables import ReadDigests, keep
+    from trialfleet_analysis.tables.made_of_rows import attempts_table, trials_table
     from trialfleet_analysis.tables.rows import attempt_rows, task_rows, trial_rows
 
     witness = ReadDigests(store, campaign)

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
 
-import pyarrow as pa
 import zstandard
 
 from tests.support import records
@@ -20,6 +19,7 @@ from tests.support.plans import make_plan, planned_task
 from trialfleet_analysis.report.assemble import assemble
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger.bundle import described, pack
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
@@ -307,7 +307,7 @@ def read(store: Store, campaign: str = "demo", *, verify: bool = True) -> Report
     return assemble(open_campaign(store, campaign, verify=verify, tables=False), versions={"trialfleet": "0.1.0"})
 
 
-def rows_of(trials: pa.Table) -> list[SimpleNamespace]:
+def rows_of(trials: Table) -> list[SimpleNamespace]:
     """The table's rows, in its order: each with the columns' names as attributes, and its `cell`."""
     return [SimpleNamespace(**row, cell=(row["task"], row["condition"])) for row in trials.to_pylist()]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
-import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.cutoff import FACTOR, side_of
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, truths
 from trialfleet_analysis.tables.rows import TaskRow
+from trialfleet_analysis.tables.table import Table
 from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_designs.comparison.tasks_like_these import name_repositories
@@ -73,7 +73,7 @@ def scheme_of(
     )
 
 
-def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:
+def columns_of(trials: Table, scheme: Scheme) -> Columns:
     """The trials of the compared tasks in the complete blocks, in launch order. `trials`: by the schema
     `TRIALS`."""
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", scheme.tasks))
@@ -96,20 +96,20 @@ def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:
     )
 
 
-def _first_lost(used: pa.Table) -> Bools:
+def _first_lost(used: Table) -> Bools:
     """First runs that are missing for another reason than the operator's."""
     lost = integers(used, "mid_run_losses") > integers(used, "interrupted_runs")
     stopped = among(used, "abandoned", [loss for loss in LossClass if loss.by_operator])
     return lost | ~(among(used, "verdict", list(Verdict)) | stopped)
 
 
-def values_of(metric: Metric, trials: pa.Table) -> Floats | None:
+def values_of(metric: Metric, trials: Table) -> Floats | None:
     """One value per row, NaN where it was not measured; None where no row has one."""
     found = np.sum([numbers(trials, name) for name in metric.parts or (metric.name,)], axis=0)
     return found if np.isfinite(found).any() else None
 
 
-def _undelivered(used: pa.Table, condition: Integers, scheme: Scheme) -> Bools:
+def _undelivered(used: Table, condition: Integers, scheme: Scheme) -> Bools:
     """A delivery that the condition declares was claimed not to have reached the model."""
     found = np.zeros(condition.shape, dtype=np.bool_)
     for channel in list_channels():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -187,6 +186,6 @@ def _refuse_unfinished(found: CampaignTables, where: str) -> None:
 
 def _identities(found: CampaignTables) -> frozenset[object]:
     trials = texts(found.trials, "trial")
-    seeds: list[Any] = cast("Any", found.trials).column("seed").to_pylist()
+    seeds = found.trials.listed("seed")
     bundles = (digest for digest in texts(found.trials, "bundle_sha256") if digest is not None)
     return frozenset((*zip(trials, seeds, strict=True), *bundles))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import tempfile
-import threading
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from html import escape
@@ -97,7 +96,6 @@ def serve(store: Store, campaign: str, access: Access, listener: socket.socket) 
     from trialfleet_analysis.viewer.server import application
     from trialfleet_analysis.viewer.site import CampaignSite
 
-    threading.Thread(target=_warm_up, daemon=True).start()
     with closing(AnswerProcess()) as answers, suppress(KeyboardInterrupt):
         site = CampaignSite(WatchedCampaign(store, campaign, answers), ServedAddresses())
         config = uvicorn.Config(
@@ -109,13 +107,6 @@ def serve(store: Store, campaign: str, access: Access, listener: socket.socket) 
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _warm_up() -> None:
-    """pyarrow's first conversion imports pandas where that is installed, while the browser starts."""
-    import pyarrow as pa
-
-    pa.array([0])
 
 
 @contextmanager

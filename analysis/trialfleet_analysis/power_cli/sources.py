@@ -8,7 +8,6 @@ from pathlib import Path
 from time import time
 
 import numpy as np
-import pyarrow as pa
 from pydantic import ValidationError
 
 from trialfleet_analysis.ledger import Frame, read_frame
@@ -17,6 +16,7 @@ from trialfleet_analysis.source import find_source
 from trialfleet_analysis.tables.columns import among, codes, known, numbers, some, truths
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_analysis.tables.table import Table
 from trialfleet_designs.comparison.tasks_like_these import name_repositories
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.cost_limits import CostLimits
@@ -267,7 +267,7 @@ def _variation(
     """Of a dry run none: its trials have no agent."""
     if found.frame.plan.dry_run:
         return {}
-    used = pa.concat_tables([_measured(found, condition) for condition in pair])
+    used = _measured(found, *pair)
     tasks = [task.task for task in found.tasks]
     cells = 2 * codes(used, "task", tasks) + codes(used, "condition", pair)
     variation: dict[str, float] = {}
@@ -291,12 +291,12 @@ def _cost_rep(found: CampaignTables, pair: tuple[str, str]) -> float | None:
     return sum(means)
 
 
-def _measured(found: CampaignTables, condition: str) -> pa.Table:
-    """Its valid trials in complete blocks, of the tasks that comparisons count."""
+def _measured(found: CampaignTables, *conditions: str) -> Table:
+    """Their valid trials in complete blocks, of the tasks that comparisons count."""
     names = [task.task for task in found.tasks if task.use is Use.PRIMARY]
     which = truths(found.trials, "in_blocks") & known(found.trials, "verdict")
     return some(
-        found.trials, which & among(found.trials, "condition", (condition,)) & among(found.trials, "task", names)
+        found.trials, which & among(found.trials, "condition", conditions) & among(found.trials, "task", names)
     )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 import numpy as np
-import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.analyse import analyse
 from trialfleet_analysis.analysis_plan.cutoff import split
@@ -47,6 +46,7 @@ from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.tables.columns import among, codes, integers, known, numbers, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_analysis.tables.table import Table
 from trialfleet_designs.comparison.columns import TrialsRun, counted, per_cell
 from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.designs.looks import Decision, halving_of, stopped
@@ -152,7 +152,7 @@ def _ran(campaign: CampaignTables) -> TrialsRun:
     return TrialsRun(integers(used, "block"), numbers(used, "cost_usd"), len(own))
 
 
-def _lost_runs(names: Sequence[str], lost: Sequence[AttemptLoss], trials: pa.Table) -> list[int]:
+def _lost_runs(names: Sequence[str], lost: Sequence[AttemptLoss], trials: Table) -> list[int]:
     """The agent's runs, of each condition, whose cost is in no record. What was lost after the patch ran no agent
     of its own where a later attempt scored that patch: the verdict's metrics hold what the run cost."""
     patched = {item.trial: item.condition for item in lost if item.stage is Stage.AFTER_PATCH}

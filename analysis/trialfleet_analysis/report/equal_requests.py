@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.columns import among, integers, known, some, texts, truths, words
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_analysis.tables.table import Table
 from trialfleet_deliveries.equal_arms import EqualArms, MeasuredRequest, find_equal_arms
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import Verdict
 
 
-def compare_first_requests(plan: Plan, trials: pa.Table) -> tuple[EqualArms, ...]:
+def compare_first_requests(plan: Plan, trials: Table) -> tuple[EqualArms, ...]:
     """By the measured trials of the complete blocks; those of halted tasks and conditions apart."""
     if not known(trials, "first_request_sha256").any():
         return ()

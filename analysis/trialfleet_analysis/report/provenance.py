@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
 
-import pyarrow as pa
-
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.report.campaign_report import ManifestLine
 from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
 from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.plan import Plan, PlannedAgent
@@ -58,7 +57,7 @@ def manifest_lines(campaign: CampaignTables, versions: Mapping[str, str]) -> tup
     return tuple(ManifestLine(group, name, value) for group, lines in groups.items() for name, value in lines)
 
 
-def _left_out(trials: pa.Table) -> Iterator[tuple[str, str]]:
+def _left_out(trials: Table) -> Iterator[tuple[str, str]]:
     """By metric: of how many trials, and the first of them with the value."""
     found: dict[str, list[str]] = {}
     for trial, words in zip(texts(trials, "trial"), lists(trials, "left_out"), strict=True):
@@ -70,13 +69,13 @@ def _left_out(trials: pa.Table) -> Iterator[tuple[str, str]]:
         yield name, f"{'; '.join(told[:NAMED])}{more}"
 
 
-def _damaged(trials: pa.Table) -> Iterator[tuple[str, str]]:
+def _damaged(trials: Table) -> Iterator[tuple[str, str]]:
     faulty = some(trials, known(trials, "fault"))
     pairs = zip(texts(faulty, "trial"), texts(faulty, "fault"), strict=True)
     yield from sorted((trial or "", fault or "") for trial, fault in pairs)
 
 
-def _named_versions(attempts: pa.Table) -> Iterator[str]:
+def _named_versions(attempts: Table) -> Iterator[str]:
     for found in lists(attempts, "versions"):
         yield from (f"{item['name']} {item['version']}" for item in found)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from trialfleet_analysis.tables.schema import MOMENT
+from trialfleet_analysis.tables.schema import MOMENT, REAL
+from trialfleet_analysis.tables.table import INTEGERS, NULL, Table
 from trialfleet_statistics.estimates import Bools
-
-# What pyarrow's stubs leave unknown is `Any` here, and nowhere else.
 
 
 class CategoryColumn(NamedTuple):
@@ -37,60 +35,49 @@ class CategoryColumn(NamedTuple):
         return {self.names[code] for code in np.unique(self.codes) if code >= 0}
 
 
-def words(table: pa.Table, name: str) -> CategoryColumn:
-    """A dictionary column. ValueError for another type."""
-    column = _whole(table, name)
-    if not pa.types.is_dictionary(column.type):
+def words(table: Table, name: str) -> CategoryColumn:
+    """A column of words. ValueError for another type."""
+    if name not in table.names:
         raise ValueError(f"{name}: no column of words")
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return CategoryColumn(codes, tuple(column.dictionary.to_pylist()))
+    return CategoryColumn(table.values[name], table.names[name])
 
 
-def numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
+def numbers(table: Table, name: str) -> NDArray[np.float64]:
     """Counts, reals, claims (1 or 0) and moments (seconds since the epoch); NaN: no value.
 
-    >>> numbers(pa.table({"turns": pa.array([3, None])}), "turns")
+    >>> from trialfleet_analysis.tables.schema import COUNT, Column
+    >>> from trialfleet_analysis.tables.table import table_of
+    >>> numbers(table_of([Column("turns", COUNT, "")], {"turns": [3, None]}), "turns")
     array([ 3., nan])
     """
-    column = _whole(table, name)
-    moments = column.type == MOMENT
-    plain = column.cast(pa.int64()) if moments else column
-    values = plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return cast("NDArray[np.float64]", values / 1e6 if moments else values)
+    kind, values = table.column(name).type, table.values[name]
+    found = np.where(known(table, name), values, np.nan).astype(np.float64)
+    return found / 1e6 if kind == MOMENT else found
 
 
-def texts(table: pa.Table, name: str) -> list[str | None]:
-    """A text column, as Python's strings."""
-    return cast("list[str | None]", _whole(table, name).to_pylist())
+def texts(table: Table, name: str) -> list[str | None]:
+    """A column of texts or words, as Python's strings."""
+    return table.listed(name)
 
 
-def known(table: pa.Table, name: str) -> NDArray[np.bool_]:
+def known(table: Table, name: str) -> NDArray[np.bool_]:
     """Which rows have a value."""
-    column = _whole(table, name)
-    return cast("NDArray[np.bool_]", column.is_valid().to_numpy(zero_copy_only=False))
+    kind, values = table.column(name).type, table.values[name]
+    if values.dtype == object:
+        return np.array([value is not None for value in values.tolist()], np.bool_)
+    found: NDArray[np.bool_] = ~np.isnan(values) if kind == REAL else values != (NULL if kind in INTEGERS else -1)
+    return found
 
 
-def some(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
+def some(table: Table, rows: NDArray[np.bool_]) -> Table:
     """The rows where `rows` is True."""
-    return cast("pa.Table", cast("Any", table).filter(pa.array(rows)))
-
-
-def _whole(table: pa.Table, name: str) -> Any:
-    column: Any = cast("Any", table).column(name)
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    arrow: Any = pa
-    return (
-        arrow.concat_arrays(column.unify_dictionaries().chunks)
-        if column.num_chunks
-        else arrow.array([], column.type)
-    )
+    return table.take(rows)
 
 
 Integers: TypeAlias = NDArray[np.int64]
 
 
-def codes(table: pa.Table, name: str, known: Sequence[str]) -> Integers:
+def codes(table: Table, name: str, known: Sequence[str]) -> Integers:
     """Each word's place among `known`; −1 for null and for what is not known."""
     column = words(table, name)
     place = {word: n for n, word in enumerate(known)}
@@ -98,29 +85,29 @@ def codes(table: pa.Table, name: str, known: Sequence[str]) -> Integers:
     return lookup[column.codes]
 
 
-def among(table: pa.Table, name: str, wanted: Sequence[str]) -> Bools:
+def among(table: Table, name: str, wanted: Sequence[str]) -> Bools:
     """Where the word is one of these."""
     return codes(table, name, wanted) >= 0
 
 
-def integers(table: pa.Table, name: str) -> Integers:
+def integers(table: Table, name: str) -> Integers:
     """Of a column without nulls."""
     return numbers(table, name).astype(np.int64)
 
 
-def truths(table: pa.Table, name: str) -> Bools:
+def truths(table: Table, name: str) -> Bools:
     """Claims; False for null."""
     return np.equal(numbers(table, name), 1)
 
 
-def denied(table: pa.Table, name: str) -> Bools:
+def denied(table: Table, name: str) -> Bools:
     """Where a claim is False, and not null."""
     return np.equal(numbers(table, name), 0)
 
 
-def lists(table: pa.Table, name: str) -> list[list[Any]]:  # Any: texts, or pairs of them
+def lists(table: Table, name: str) -> list[list[Any]]:  # Any: texts, or pairs of them
     """A column of lists, as Python's."""
-    return cast("list[list[Any]]", cast("Any", table).column(name).to_pylist())
+    return table.listed(name)
 
 
 def tally(values: Iterable[str | None]) -> dict[str, int]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
-import pyarrow as pa
-from pyarrow import csv
-
+from trialfleet_analysis.tables.parquet import to_parquet
 from trialfleet_analysis.tables.read import CampaignTables
-from trialfleet_analysis.tables.schema import to_parquet
+from trialfleet_analysis.tables.schema import TEXTS, VERSIONS, Column
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger.display_text import csv_cell
 from trialfleet_ledger.output_files import replace_outputs
 
@@ -36,22 +35,33 @@ def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[
     return tuple(written)
 
 
-def to_csv(table: pa.Table) -> bytes:
+def to_csv(table: Table) -> bytes:
     """With a header; lists as JSON, moments in UTC, nothing between two commas for what has no value. Text is in
     quotes, and such that no spreadsheet computes it: `display_text.csv_cell`."""
-    columns = {name: _safe_column(table.column(name)) for name in table.column_names}
-    buffer = io.BytesIO()
-    csv.write_csv(pa.table(cast("Any", columns)), buffer)
-    return buffer.getvalue()
+    head = ",".join(map(_quoted, table.column_names))
+    rows = map(",".join, zip(*(_cells(table, column) for column in table.columns), strict=True))
+    return "".join(f"{line}\n" for line in (head, *rows)).encode()
 
 
-def _safe_column(column: pa.ChunkedArray[Any]) -> Any:
-    """Each different text is made safe once."""
-    untyped: Any = column
-    if pa.types.is_list(untyped.type):
-        return pa.array([json.dumps(value) for value in untyped.to_pylist()], pa.string())
-    if not (pa.types.is_string(untyped.type) or pa.types.is_dictionary(untyped.type)):
-        return untyped
-    encoded = untyped.cast(pa.string()).combine_chunks().dictionary_encode()
-    safe = [csv_cell(text) for text in encoded.dictionary.to_pylist()]
-    return pa.array(safe, pa.string()).take(encoded.indices)
+def _cells(table: Table, column: Column) -> list[str]:
+    """Each different value is told once."""
+    codes, values = table.different(column.name)
+    absent = _quoted("null") if column.type in (TEXTS, VERSIONS) else ""
+    cells = [*(absent if value is None else _cell(value) for value in values), absent]
+    return [cells[code] for code in codes.tolist()]
+
+
+def _cell(value: object) -> str:
+    match value:
+        case str():
+            return _quoted(csv_cell(value))
+        case list():
+            return _quoted(json.dumps(value))
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S.%f}Z"
+        case _:
+            return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

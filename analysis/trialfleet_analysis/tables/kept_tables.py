@@ -18,17 +18,18 @@ from enum import StrEnum
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from trialfleet_analysis.attempt_listing import are_as_written
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import CampaignRecords, Frame, few_of, parsed
-from trialfleet_analysis.tables.arrow import evidence_of, trials_table
 from trialfleet_analysis.tables.columns import integers, known, numbers, some, texts, words
+from trialfleet_analysis.tables.kept_bytes import NotThese, pack_table, unpack_table
+from trialfleet_analysis.tables.made_of_rows import evidence_of, trials_table
 from trialfleet_analysis.tables.rows import TaskRow, Use, trial_row
-from trialfleet_analysis.tables.schema import ATTEMPTS, TRIALS, NotThese, from_parquet, to_parquet
+from trialfleet_analysis.tables.schema import ATTEMPT_COLUMNS, TRIAL_COLUMNS, Column
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.errors import OperatorError
@@ -116,7 +117,7 @@ _WORDS: dict[str, type[StrEnum]] = {
 }
 
 
-def is_sound(frame: Frame, tasks: Sequence[TaskRow], trials: pa.Table, attempts: pa.Table) -> bool:
+def is_sound(frame: Frame, tasks: Sequence[TaskRow], trials: Table, attempts: Table) -> bool:
     """Every planned trial once, no word that does not exist, no pass without the verdict, nothing missing without
     a reason, and an attempt for each trial."""
     return (
@@ -130,12 +131,12 @@ def is_sound(frame: Frame, tasks: Sequence[TaskRow], trials: pa.Table, attempts:
     )
 
 
-def _in_blocks(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:
+def _in_blocks(frame: Frame, trials: Table) -> NDArray[np.bool_]:
     counted = frame.blocks_counted(blocks_of(frame, trials))
     return (numbers(trials, "block") < counted) & ~_of_halted(frame, trials)
 
 
-def _of_halted(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:
+def _of_halted(frame: Frame, trials: Table) -> NDArray[np.bool_]:
     """Which trials belong to a halted condition."""
     found = np.zeros(trials.num_rows, dtype=np.bool_)
     for name in frame.halted_conditions:
@@ -143,7 +144,7 @@ def _of_halted(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:
     return found
 
 
-def blocks_of(frame: Frame, trials: pa.Table) -> int:
+def blocks_of(frame: Frame, trials: Table) -> int:
     """Complete blocks of a finished campaign: all, unless a trial was cancelled while it ran (see
     `complete_blocks`)."""
     counted = ~words(trials, "use").are(Use.HALTED) & ~_of_halted(frame, trials)
@@ -153,7 +154,7 @@ def blocks_of(frame: Frame, trials: pa.Table) -> int:
     return int(cut.min()) if len(cut) else frame.reps
 
 
-def _words_exist(table: pa.Table) -> bool:
+def _words_exist(table: Table) -> bool:
     return all(
         words(table, name).used() <= {word.value for word in kind}
         for name, kind in _WORDS.items()
@@ -161,7 +162,7 @@ def _words_exist(table: pa.Table) -> bool:
     )
 
 
-def _is_whole(frame: Frame, trials: pa.Table) -> bool:
+def _is_whole(frame: Frame, trials: Table) -> bool:
     """Every cell's reps, each once, and none that is not planned."""
     cells, reps = _cells(frame, trials), frame.planned_reps
     starts = [(at * reps.most, reps.of(cell)) for at, cell in enumerate(frame.plan.cell_names)]
@@ -174,7 +175,7 @@ def _is_whole(frame: Frame, trials: pa.Table) -> bool:
     )
 
 
-def _cells(frame: Frame, trials: pa.Table) -> NDArray[np.int64]:
+def _cells(frame: Frame, trials: Table) -> NDArray[np.int64]:
     """Which of the plan's cells each trial belongs to; −1: none."""
     task, condition = words(trials, "task"), words(trials, "condition")
     number = {(cell.task, cell.condition.name): at for at, cell in enumerate(frame.plan.cells)}
@@ -185,7 +186,7 @@ def _cells(frame: Frame, trials: pa.Table) -> NDArray[np.int64]:
     return at[task.codes, condition.codes]
 
 
-def _agrees_with_itself(trials: pa.Table) -> bool:
+def _agrees_with_itself(trials: Table) -> bool:
     measured = known(trials, "verdict")
     passed = numbers(trials, "passed")
     claims: list[NDArray[np.bool_]] = [
@@ -200,13 +201,13 @@ def _agrees_with_itself(trials: pa.Table) -> bool:
     return all(bool(claim.all()) for claim in claims)
 
 
-def _uses(trials: pa.Table) -> set[tuple[str, str]]:
+def _uses(trials: Table) -> set[tuple[str, str]]:
     task, use = words(trials, "task"), words(trials, "use")
     pairs = np.unique(np.stack([task.codes, use.codes]), axis=1)
     return {(task.names[t], use.names[u]) for t, u in pairs.T.tolist()}
 
 
-def _every_trial_has_attempts(trials: pa.Table, attempts: pa.Table) -> bool:
+def _every_trial_has_attempts(trials: Table, attempts: Table) -> bool:
     """Each has one, and of those with a verdict just one counts."""
     names = texts(trials, "trial")
     counting = texts(some(attempts, known(attempts, "verdict")), "trial")
@@ -242,20 +243,20 @@ class CacheManifest(Record):
 class CachedTables:
     """Tables that were kept and hold."""
 
-    trials: pa.Table
-    attempts: pa.Table
+    trials: Table
+    attempts: Table
     blocks: int
     sealed: str  # digest of both files
 
 
-def keep(store: Store, frame: Frame, sources: RecordDigests, trials: pa.Table, attempts: pa.Table) -> str:
+def keep(store: Store, frame: Frame, sources: RecordDigests, trials: Table, attempts: Table) -> str:
     """Write the tables, then the seal; the digest of both files. Raises `StoreError` or `OperatorError` where that
     cannot be."""
     campaign = frame.plan.campaign
     about = {"campaign": campaign, "uid": frame.plan.uid, "sources": sources.model_dump(mode="json")}
-    files = {name: to_parquet(table, about) for name, table in zip(_NAMES, (trials, attempts), strict=True)}
+    files = {name: pack_table(table, about) for name, table in zip(_NAMES, (trials, attempts), strict=True)}
     for name, raw in files.items():
-        store.put(f"{campaign}/tables/{name}.parquet", raw)
+        store.put(f"{campaign}/tables/{name}.table", raw)
     seal = CacheManifest(
         campaign=campaign,
         uid=frame.plan.uid,
@@ -279,10 +280,10 @@ def kept(witness: ReadDigests, frame: Frame, tasks: tuple[TaskRow, ...]) -> Cach
     seen = _same_sources(witness, seal.sources, frame.journal)
     if seen is None:
         return None
-    files = dict(store.get_many([f"{folder}/{name}.parquet" for name in _NAMES]))
+    files = dict(store.get_many([f"{folder}/{name}.table" for name in _NAMES]))
     try:
-        trials = _opened(files[f"{folder}/trials.parquet"], seal.trials, TRIALS)
-        attempts = _opened(files[f"{folder}/attempts.parquet"], seal.attempts, ATTEMPTS)
+        trials = _opened(files[f"{folder}/trials.table"], seal.trials, TRIAL_COLUMNS)
+        attempts = _opened(files[f"{folder}/attempts.table"], seal.attempts, ATTEMPT_COLUMNS)
         if not is_sound(frame, tasks, trials, attempts):
             return None
         blocks = _compared(witness.store, frame, tasks, trials, attempts)
@@ -328,14 +329,14 @@ def list_sealed(witness: ReadDigests) -> tuple[list[str], list[str]]:
     return outcomes, attempts
 
 
-def _opened(raw: bytes | None, sealed: str, schema: pa.Schema) -> pa.Table:
+def _opened(raw: bytes | None, sealed: str, columns: Sequence[Column]) -> Table:
     if raw is None or sha256(raw) != sealed:
         raise NotThese("missing, or not the one that was sealed")
-    return from_parquet(raw, schema)
+    return unpack_table(raw, columns)
 
 
 def _compared(
-    store: Store, frame: Frame, tasks: tuple[TaskRow, ...], trials: pa.Table, attempts: pa.Table
+    store: Store, frame: Frame, tasks: tuple[TaskRow, ...], trials: Table, attempts: Table
 ) -> int | None:
     """The complete blocks, if a sample of the rows and the refused ones are what the store says now."""
     refused = known(trials, "fault")
@@ -360,8 +361,8 @@ def _outcomes(store: Store, frame: Frame, trials: Sequence[str | None]) -> dict[
 
 def _rows_follow(
     frame: Frame,
-    sample: pa.Table,
-    attempts: pa.Table,
+    sample: Table,
+    attempts: Table,
     outcomes: Mapping[str, Outcome],
     tasks: Sequence[TaskRow],
     blocks: int,

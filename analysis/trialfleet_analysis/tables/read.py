@@ -7,14 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-import pyarrow as pa
-
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import Frame, read_frame, read_ledger, record_look
-from trialfleet_analysis.tables.arrow import attempts_table, trials_table
 from trialfleet_analysis.tables.columns import some, texts, truths
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
+from trialfleet_analysis.tables.made_of_rows import attempts_table, trials_table
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
@@ -25,7 +24,7 @@ NAMED = 3  # tampered records
 
 @dataclass(frozen=True)
 class CampaignTables:
-    """One campaign, read. Arrow tables by the schemas `TRIALS` and `ATTEMPTS`.
+    """One campaign, read. Tables of `TRIAL_COLUMNS` and `ATTEMPT_COLUMNS`.
 
     `blocks`: complete blocks. `terminal`: trials with an outcome, those that the plan has no place for included.
     `verified`: the bundles of all verdicts were read, not only looked up; `not_pulled`: verdicts whose bundles a
@@ -35,8 +34,8 @@ class CampaignTables:
     frame: Frame
     tasks: tuple[TaskRow, ...]
     blocks: int
-    trials: pa.Table
-    attempts: pa.Table
+    trials: Table
+    attempts: Table
     unplanned: tuple[str, ...]
     terminal: int
     verified: bool

@@ -1,33 +1,32 @@
-"""The two tables' columns: names, types, units, meanings; and the tables as Parquet bytes, the same for the same
-table. `docs/reference/tables.md` is made of this."""
+"""The two tables' columns: names, types, units, meanings. `docs/reference/tables.md` is made of this."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from enum import StrEnum
 
 from trialfleet_deliveries.registry import list_channels
-from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
-from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.measurements import Metrics
 
-VERSION = 10  # a table of another version is made again, never read
+VERSION = 11  # a table of another version is made again, never read
 
-TEXT = pa.string()
-WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
-COUNT = pa.int64()
-ORDINAL = pa.int32()
-REAL = pa.float64()
-CLAIM = pa.bool_()
-MOMENT = pa.timestamp("us", tz="UTC")
-TEXTS = pa.list_(pa.field("item", pa.string()))
-VERSIONS = pa.list_(pa.field("item", pa.struct([pa.field("name", pa.string()), pa.field("version", pa.string())])))
+
+class Kind(StrEnum):
+    """A column's type, in the page's words. WORD: one of few, pandas' and Polars' categorical."""
+
+    TEXT = "text"
+    WORD = "word"
+    COUNT = "int64"
+    ORDINAL = "int32"
+    REAL = "float64"
+    CLAIM = "bool"
+    MOMENT = "timestamp"
+    TEXTS = "list of text"
+    VERSIONS = "list of {name, version}"
+
+
+TEXT, WORD, COUNT, ORDINAL, REAL, CLAIM, MOMENT, TEXTS, VERSIONS = Kind
 
 
 @dataclass(frozen=True)
@@ -36,20 +35,10 @@ class Column:
     means; empty: there is always a value."""
 
     name: str
-    type: pa.DataType
+    type: Kind
     meaning: str
     unit: str = ""
     null: str = ""
-
-    @property
-    def field(self) -> pa.Field[pa.DataType]:
-        told = {"meaning": self.meaning, "unit": self.unit, "null": self.null}
-        return pa.field(
-            self.name,
-            self.type,
-            nullable=bool(self.null),
-            metadata={name: text for name, text in told.items() if text},
-        )
 
 
 _LOST = "the trial was lost"
@@ -57,7 +46,7 @@ _UNRUN = "no runner started, or its record does not say"
 
 
 def _metric(name: str) -> Column:
-    kinds: dict[str, pa.DataType] = {"int | None": COUNT, "float | None": REAL, "bool | None": CLAIM}
+    kinds: dict[str, Kind] = {"int | None": COUNT, "float | None": REAL, "bool | None": CLAIM}
     metric = BY_NAME[name]
     kind = kinds[str(Metrics.model_fields[name].annotation)]
     return Column(name, kind, metric.meaning, metric.counted_in, metric.absent)
@@ -196,47 +185,3 @@ ATTEMPT_COLUMNS: tuple[Column, ...] = (
     Column("warnings", TEXTS, "warnings in its bundle"),
     Column("versions", VERSIONS, "versions of the programs that made its bundle"),
 )
-
-
-def _schema(columns: Sequence[Column]) -> pa.Schema:
-    return pa.schema([column.field for column in columns])
-
-
-TRIALS: pa.Schema = _schema(TRIAL_COLUMNS)
-ATTEMPTS: pa.Schema = _schema(ATTEMPT_COLUMNS)
-
-
-_parquet: Any = pq  # whose stubs leave much unknown
-MOST_ROWS = 10_000_000  # a plan has at most a million trials
-ABOUT = b"trialfleet"  # metadata key of the file's description
-
-
-class NotThese(Exception):
-    """Bytes that are no table of this schema."""
-
-
-def to_parquet(table: pa.Table, about: Mapping[str, object]) -> bytes:
-    """One file, zstd. Its metadata holds `about` (JSON values) and the schema's version."""
-    said = canonical_json({**about, "tables": VERSION}).strip()
-    buffer = io.BytesIO()
-    labelled = table.replace_schema_metadata({ABOUT: said})
-    _parquet.write_table(labelled, buffer, compression="zstd", row_group_size=2**20)
-    return buffer.getvalue()
-
-
-def from_parquet(raw: bytes, schema: pa.Schema) -> pa.Table:
-    """The table that `to_parquet` wrote. Raises `NotThese` on other bytes, columns, types or nulls."""
-    try:
-        file = _parquet.ParquetFile(pa.BufferReader(raw))
-        if file.metadata.num_rows > MOST_ROWS:
-            raise NotThese(f"{plural(file.metadata.num_rows, 'row')}")
-        table: pa.Table = file.read().combine_chunks()
-    except (pa.ArrowException, OSError, MemoryError) as error:
-        raise NotThese(str(error)) from error
-    if not table.schema.equals(schema):
-        raise NotThese("other columns")
-    columns: Any = schema
-    holes = [field.name for field in columns if not field.nullable and table.column(field.name).null_count]
-    if holes:
-        raise NotThese(f"no value in {', '.join(holes)}")
-    return pa.Table.from_arrays(table.columns, schema=schema)  # without what reading adds to the fields' metadata

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from trialfleet_analysis.tables.columns import among, codes, integers, numbers, some, texts, truths
+from trialfleet_analysis.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TaskPairs:
     apart: int
 
 
-def discordant(trials: pa.Table, tasks: Sequence[str], a: str, b: str) -> tuple[TaskPairs, ...]:
+def discordant(trials: Table, tasks: Sequence[str], a: str, b: str) -> tuple[TaskPairs, ...]:
     """Of the complete blocks, one per task. A rep whose trial was lost on either side is no pair."""
     used = some(trials, truths(trials, "in_blocks") & among(trials, "condition", (a, b)))
     sides = codes(used, "condition", (a, b))

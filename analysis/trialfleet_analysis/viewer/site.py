@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import tostring
 
-import pyarrow as pa
-
 from trialfleet_analysis.tables.export import to_csv
+from trialfleet_analysis.tables.parquet import to_parquet
 from trialfleet_analysis.tables.read import CampaignTables
-from trialfleet_analysis.tables.schema import to_parquet
+from trialfleet_analysis.tables.table import Table
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.discordant import discordant
@@ -104,7 +103,7 @@ class CampaignSite:
         """The same rows and columns as `table`, with their types."""
         return to_parquet(self._shown(parameters), {"campaign": self.watched.campaign})
 
-    def _shown(self, parameters: Mapping[str, str]) -> pa.Table:
+    def _shown(self, parameters: Mapping[str, str]) -> Table:
         query = query_of(parameters)
         return shown(self._kept(query, None)[0], query)
 
@@ -113,7 +112,7 @@ class CampaignSite:
         rows = rows_of_page(found, query) if self.to.served else found.to_pylist()
         return ListedTrials(rows, found.num_rows, search)
 
-    def _kept(self, query: TrialQuery, seconds: float | None) -> tuple[pa.Table, SearchProgress | None]:
+    def _kept(self, query: TrialQuery, seconds: float | None) -> tuple[Table, SearchProgress | None]:
         """`seconds`: for the search for a text, where the query has one; None: until every trial is searched."""
         found = selected(self.watched.state().tables.trials, query)
         if not query.text:

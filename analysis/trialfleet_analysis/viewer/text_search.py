@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-import pyarrow as pa
-
 from trialfleet_analysis.tables.columns import texts
+from trialfleet_analysis.tables.table import Table
 from trialfleet_analysis.viewer.bundle_parts import steps_of
 from trialfleet_ledger.bundle import BundleError, read_member
 from trialfleet_ledger.store.protocol import Store
@@ -47,7 +46,7 @@ class TextSearch:
     _unread: set[str] = field(default_factory=set[str])
     _lock: Lock = field(default_factory=Lock)
 
-    def among(self, store: Store, campaign: str, trials: pa.Table, seconds: float | None) -> SearchProgress:
+    def among(self, store: Store, campaign: str, trials: Table, seconds: float | None) -> SearchProgress:
         """Of these rows, as far as it comes within so many seconds; None: all. Raises `StoreError`."""
         ends = None if seconds is None else time.monotonic() + seconds
         columns = (texts(trials, name) for name in ("trial", "bundle", "bundle_sha256"))

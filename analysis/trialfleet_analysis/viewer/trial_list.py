@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
+from numpy.typing import NDArray
 
-from trialfleet_analysis.tables.columns import texts
+from trialfleet_analysis.tables.columns import known, lists, numbers, some, texts, words
+from trialfleet_analysis.tables.schema import ORDINAL, Column
+from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger.metric_table import REPORTED
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.verdicts import Verdict
@@ -25,8 +27,7 @@ SORTS = ("launch", "task", "condition", "verdict", "attempts", *METRICS)
 PAGE = 500  # rows of a page
 LONGEST_TEXT = 200  # characters that are searched for
 FOUND = "found_turn"  # the column that a search for a text adds
-
-_compute: Any = pc  # whose stubs leave much unknown
+_FOUND = Column(FOUND, ORDINAL, "the turn of the first step that has the text", "", "no step has it")
 
 
 @dataclass(frozen=True)
@@ -78,49 +79,50 @@ def query_of(parameters: Mapping[str, str]) -> TrialQuery:
     )
 
 
-def selected(trials: pa.Table, query: TrialQuery) -> pa.Table:
+def selected(trials: Table, query: TrialQuery) -> Table:
     """The rows that the query keeps, in its order; a row without the value that is sorted by comes last."""
     sorting = METRICS if query.sort in METRICS else ()
     needed = dict.fromkeys((*COLUMNS, *query.columns, *sorting, "fault", "bundle", "bundle_sha256"))
-    kept: Any = trials.select(list(needed))
-    for name in ("task", "condition"):
-        if wanted := getattr(query, name):
-            kept = kept.filter(_compute.equal(kept.column(name).cast(pa.string()), wanted))
-    if query.loss:
-        holds = [query.loss in (losses or ()) for losses in kept.column("losses").to_pylist()]
-        kept = kept.filter(pa.array(holds, pa.bool_()))
-    kept = _of_outcome(kept, query.outcome)
+    kept = some(trials.select(list(needed)), _holds(trials, query))
     if query.sort == "launch":
-        return cast("pa.Table", kept if query.order == "up" else kept.take(list(range(kept.num_rows))[::-1]))
-    direction = "ascending" if query.order == "up" else "descending"
-    values = kept.column(query.sort)
-    keyed = kept.set_column(
-        kept.column_names.index(query.sort),
-        query.sort,
-        values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values,
-    )
-    return cast("pa.Table", kept.take(_compute.sort_indices(keyed, sort_keys=[(query.sort, direction)])))
+        return kept if query.order == "up" else kept.take(slice(None, None, -1))
+    keys = _keys(kept, query.sort)
+    return kept.take(np.argsort(keys if query.order == "up" else -keys, kind="stable"))
 
 
-def _of_outcome(kept: Any, outcome: str) -> Any:
-    if outcome == "refused":
-        return kept.filter(_compute.is_valid(kept.column("fault")))
-    if outcome == "lost":
-        return kept.filter(_compute.is_null(kept.column("verdict")))
-    return kept.filter(_compute.equal(kept.column("verdict").cast(pa.string()), outcome)) if outcome else kept
+def _holds(trials: Table, query: TrialQuery) -> NDArray[np.bool_]:
+    holds = np.ones(trials.num_rows, np.bool_)
+    for name, wanted in (("task", query.task), ("condition", query.condition)):
+        if wanted:
+            holds &= words(trials, name).are(wanted)
+    if query.loss:
+        holds &= np.array([query.loss in losses for losses in lists(trials, "losses")], np.bool_)
+    if query.outcome == "refused":
+        return holds & known(trials, "fault")
+    if query.outcome == "lost":
+        return holds & ~known(trials, "verdict")
+    return holds & words(trials, "verdict").are(query.outcome) if query.outcome else holds
 
 
-def rows_of_page(found: pa.Table, query: TrialQuery) -> list[dict[str, Any]]:
-    return found.slice(query.start, PAGE).to_pylist()
+def _keys(table: Table, name: str) -> NDArray[np.float64]:
+    """Numbers that sort as the column's values do; NaN: no value."""
+    if name not in table.names:
+        return numbers(table, name)
+    column = words(table, name)
+    ranks = np.array([*np.argsort(np.argsort(column.names)), np.nan], np.float64)
+    return ranks[column.codes]
 
 
-def with_text(found: pa.Table, turns: Mapping[str, int]) -> pa.Table:
+def rows_of_page(found: Table, query: TrialQuery) -> list[dict[str, Any]]:
+    return found.take(slice(query.start, query.start + PAGE)).to_pylist()
+
+
+def with_text(found: Table, turns: Mapping[str, int]) -> Table:
     """The rows of these trials. `turns`: of the first step that has the text, by trial."""
-    at = [turns.get(trial or "") for trial in texts(found, "trial")]
-    table: Any = found.append_column(pa.field(FOUND, pa.int32()), pa.array(at, pa.int32()))
-    return cast("pa.Table", table.filter(_compute.is_valid(table.column(FOUND))))
+    told = found.replaced(_FOUND, [turns.get(trial or "") for trial in texts(found, "trial")])
+    return some(told, known(told, FOUND))
 
 
-def shown(found: pa.Table, query: TrialQuery) -> pa.Table:
+def shown(found: Table, query: TrialQuery) -> Table:
     """All rows, with the columns that the page shows."""
     return found.select([*ALWAYS, *([FOUND] if query.text else ()), *query.columns])

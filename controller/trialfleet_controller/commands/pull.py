@@ -21,7 +21,7 @@ _RECORDS = re.compile(
     r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks|decisions|journal)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(intent|start|patch|end)\.json"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
-    r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"
+    r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.table|seal\.json)"
 )
 _LEFT_OUT = ("grants/", "pulled.json")
 _BUNDLE = "bundle.tar.zst"

@@ -17,8 +17,10 @@ from tests.support import ledgers as made
 from tests.support.ledgers import Fate
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import read_ledger
-from trialfleet_analysis.tables.arrow import attempts_table, evidence_of, trials_table
 from trialfleet_analysis.tables.columns import known, numbers, some, texts, words
+from trialfleet_analysis.tables.kept_bytes import NotThese, pack_table, unpack_table
+from trialfleet_analysis.tables.made_of_rows import attempts_table, evidence_of, trials_table
+from trialfleet_analysis.tables.parquet import ABOUT, to_parquet
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import (
     TaskRow,
@@ -29,16 +31,8 @@ from trialfleet_analysis.tables.rows import (
     trial_rows,
     usable_blocks,
 )
-from trialfleet_analysis.tables.schema import (
-    ABOUT,
-    ATTEMPTS,
-    METRIC_COLUMNS,
-    TRIAL_COLUMNS,
-    TRIALS,
-    NotThese,
-    from_parquet,
-    to_parquet,
-)
+from trialfleet_analysis.tables.schema import ATTEMPT_COLUMNS, COUNT, METRIC_COLUMNS, TRIAL_COLUMNS, Column
+from trialfleet_analysis.tables.table import table_of
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import LARGEST_COUNT
@@ -71,12 +65,12 @@ def test_rows_losses_and_evidence_come_back_as_they_were(lifelike: DirectoryStor
     rows = trial_rows(ledger, evidence, usable_blocks(ledger))
     trials = trials_table(rows, tasks)
     attempts = attempts_table(attempt_rows(ledger, evidence))
-    assert from_parquet(to_parquet(trials, {}), TRIALS).to_pylist() == trials.to_pylist()
+    assert unpack_table(pack_table(trials, {}), TRIAL_COLUMNS).to_pylist() == trials.to_pylist()
     assert [row.trial for row in made.rows_of(trials)] == [row.trial for row in rows]
     assert any(row.fault for row in rows)
     assert any(row.abandoned for row in rows)
     refused = {row.trial for row in rows if row.fault}
-    back = from_parquet(to_parquet(attempts, {}), ATTEMPTS)
+    back = unpack_table(pack_table(attempts, {}), ATTEMPT_COLUMNS)
     lost = {(row.trial, row.attempt): row for row in made.rows_of(back) if row.loss and not row.fault}
     assert sorted(lost) == sorted((item.trial, item.attempt) for item in ledger.lost)
     for item in ledger.lost:
@@ -137,17 +131,18 @@ def test_a_patch_counts_unless_it_came_after_the_next_intent(tmp_path: Path, sco
 def test_an_empty_campaign_has_empty_tables(tmp_path: Path) -> None:
     campaign = open_campaign(made.write_plan(tmp_path, PLAN), "demo")
     assert (campaign.trials.num_rows, campaign.attempts.num_rows, campaign.blocks) == (0, 0, 0)
-    assert campaign.trials.schema.equals(TRIALS)
+    assert campaign.trials.columns == TRIAL_COLUMNS
     assert words(campaign.trials, "task").used() == set()
     assert numbers(campaign.trials, "turns").shape == (0,)
-    assert from_parquet(to_parquet(campaign.trials, {}), TRIALS).num_rows == 0
+    assert unpack_table(pack_table(campaign.trials, {}), TRIAL_COLUMNS).num_rows == 0
 
 
 def test_same_campaign_same_bytes(lifelike: DirectoryStore) -> None:
     one, two = (open_campaign(lifelike, "preamble-vs-pull") for _ in range(2))
     assert to_parquet(one.trials, {"a": 1}) == to_parquet(two.trials, {"a": 1})
     assert to_parquet(one.attempts, {"a": 1}) == to_parquet(two.attempts, {"a": 1})
-    back = from_parquet(to_parquet(one.attempts, {"b": 2}), ATTEMPTS)
+    assert pack_table(one.trials, {"a": 1}) == pack_table(two.trials, {"a": 1})
+    back = unpack_table(pack_table(one.attempts, {"b": 2}), ATTEMPT_COLUMNS)
     assert to_parquet(back, {"a": 1}) == to_parquet(one.attempts, {"a": 1}), (
         "kept tables are written as fresh ones"
     )
@@ -155,8 +150,8 @@ def test_same_campaign_same_bytes(lifelike: DirectoryStore) -> None:
 
 def test_a_file_says_what_it_is(lifelike: DirectoryStore) -> None:
     raw = to_parquet(open_campaign(lifelike, "preamble-vs-pull").trials, {"campaign": "x"})
-    about = pq.read_schema(pa.BufferReader(raw)).metadata[ABOUT]
-    assert json.loads(about) == {"campaign": "x", "tables": 10}
+    about = pq.read_schema(pa.BufferReader(raw)).metadata[ABOUT.encode()]
+    assert json.loads(about) == {"campaign": "x", "tables": 11}
 
 
 @pytest.mark.parametrize("value", [2**63, float("inf"), float("nan")])
@@ -223,7 +218,7 @@ def test_what_is_null_and_what_is_not_is_in_the_schema() -> None:
     assert not required & {"verdict", "passed", "turns", "cost_usd"}
     assert all(column.meaning for column in TRIAL_COLUMNS)
     with pytest.raises(NotThese, match="other columns"):
-        from_parquet(to_parquet(pa.table({"a": [1]}), {}), TRIALS)
+        unpack_table(pack_table(table_of([Column("a", COUNT, "")], {"a": [1]}), {}), TRIAL_COLUMNS)
 
 
 _TASKS = (TaskRow("alpha", Use.PRIMARY, None, True, "failing_test"),)
@@ -244,7 +239,7 @@ _words = st.text(st.characters(codec="utf-8"), max_size=9)
 _METRICS = st.builds(
     Metrics,
     **{
-        column.name: {"int64": _counts, "double": _reals, "bool": st.none() | st.booleans()}[str(column.type)]
+        column.name: {"int64": _counts, "float64": _reals, "bool": st.none() | st.booleans()}[column.type]
         for column in METRIC_COLUMNS
     },
 )
@@ -265,7 +260,7 @@ _DELIVERIES = st.builds(
 @given(_METRICS, _DELIVERIES, st.sampled_from(Verdict), st.sampled_from(Stop))
 def test_any_metrics_and_delivery_come_back(m: Metrics, d: Delivery, verdict: Verdict, stop: Stop) -> None:
     row = _row_with(m, d, verdict, stop)
-    [back] = made.rows_of(from_parquet(to_parquet(trials_table([row], _TASKS), {}), TRIALS))
+    [back] = made.rows_of(unpack_table(pack_table(trials_table([row], _TASKS), {}), TRIAL_COLUMNS))
     assert {name: vars(back)[name] for name in Metrics.model_fields} == vars(m)
     assert (back.verdict, back.stop, back.coverage, back.tokenizer) == (verdict, stop, d.coverage, d.tokenizer)
     assert (back.context_files, back.inline_tokens, back.inline_truncated, back.covering_node) == (

@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.support import ledgers as made
 from tests.support.ledgers import Fate
 from trialfleet_analysis.tables.columns import numbers
+from trialfleet_analysis.tables.kept_bytes import NotThese, pack_table, unpack_table
 from trialfleet_analysis.tables.kept_tables import CacheManifest, ReadDigests, kept, list_sealed
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import task_rows
-from trialfleet_analysis.tables.schema import TRIALS, from_parquet, to_parquet
+from trialfleet_analysis.tables.schema import MOMENT, TRIAL_COLUMNS, Column
+from trialfleet_analysis.tables.table import Table, table_of
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.directives import Amendment, Halt
@@ -27,6 +33,8 @@ from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import StoreError
 
 PLAN = made.plan(reps=3)
+_OF = {"text": "é", "word": "a", "int64": 1, "int32": 1, "float64": 0.5, "bool": True, "list of text": ["a", "b"]}
+ROW = {column.name: _OF[column.type] for column in TRIAL_COLUMNS if column.type in _OF}
 FIRST = made.trials(PLAN)[0]
 
 
@@ -115,33 +123,45 @@ def test_what_has_changed_is_read_again(store: DirectoryStore, change: Callable[
 
 def edited(store: DirectoryStore) -> None:
     """As somebody does who opens the file and saves it again, with one more pass."""
-    path = tables(store) / "trials.parquet"
-    path.write_bytes(to_parquet(forged(path), {}))
+    path = tables(store) / "trials.table"
+    path.write_bytes(pack_table(forged(path), {}))
 
 
-def forged(path: Path, column: str = "passed", value: object = True, other: str | None = "verdict") -> pa.Table:
+def forged(path: Path, column: str = "passed", value: object = True, other: str | None = "verdict") -> Table:
     """The table with one value changed, and with it what must agree."""
-    rows = from_parquet(path.read_bytes(), TRIALS).to_pylist()
+    rows = read(path).to_pylist()
     row = next(row for row in rows if not row["passed"])
     row[column] = value
     if other:
         row[other] = "passed"
         row["tests_passed"] = True
-    return pa.Table.from_pylist(rows, schema=TRIALS)
+    return table_of_rows(rows)
+
+
+def read(path: Path) -> Table:
+    return unpack_table(path.read_bytes(), TRIAL_COLUMNS)
+
+
+def table_of_rows(rows: list[dict[str, Any]]) -> Table:
+    def of(column: Column) -> list[Any]:
+        values = [row[column.name] for row in rows]
+        return [at and round(at.timestamp() * 1e6) for at in values] if column.type == MOMENT else values
+
+    return table_of(TRIAL_COLUMNS, {column.name: of(column) for column in TRIAL_COLUMNS})
 
 
 def reseal(store: DirectoryStore) -> None:
     """As only a forger does: the digests fit."""
     old = CacheManifest.model_validate_json((tables(store) / "seal.json").read_bytes())
-    raw = {name: (tables(store) / f"{name}.parquet").read_bytes() for name in ("trials", "attempts")}
+    raw = {name: (tables(store) / f"{name}.table").read_bytes() for name in ("trials", "attempts")}
     seal = old.model_copy(update={name: sha256(data) for name, data in raw.items()})
     (tables(store) / "seal.json").write_bytes(canonical_json(seal))
 
 
-def sealed(table: Callable[[Path], pa.Table]) -> Callable[[DirectoryStore], None]:
+def sealed(table: Callable[[Path], Table]) -> Callable[[DirectoryStore], None]:
     def damage(store: DirectoryStore) -> None:
-        path = tables(store) / "trials.parquet"
-        path.write_bytes(to_parquet(table(path), {}))
+        path = tables(store) / "trials.table"
+        path.write_bytes(pack_table(table(path), {}))
         reseal(store)
 
     return damage
@@ -155,22 +175,22 @@ def of_another_campaign(store: DirectoryStore) -> None:
 
 DAMAGES: dict[str, Callable[[DirectoryStore], object]] = {
     "edited": edited,
-    "truncated": lambda s: os.truncate(tables(s) / "trials.parquet", 999),
-    "empty": lambda s: (tables(s) / "attempts.parquet").write_bytes(b""),
-    "no trials": lambda s: (tables(s) / "trials.parquet").unlink(),
+    "truncated": lambda s: os.truncate(tables(s) / "trials.table", 999),
+    "empty": lambda s: (tables(s) / "attempts.table").write_bytes(b""),
+    "no trials": lambda s: (tables(s) / "trials.table").unlink(),
     "no seal": lambda s: (tables(s) / "seal.json").unlink(),
     "a seal that is none": lambda s: (tables(s) / "seal.json").write_bytes(b"\xff{"),
     "a seal of another version": lambda s: (tables(s) / "seal.json").write_bytes(
         (tables(s) / "seal.json").read_bytes().replace(b'"tables":2', b'"tables":3')
     ),
     "of another campaign": of_another_campaign,
-    "no Parquet, sealed": lambda s: ((tables(s) / "trials.parquet").write_bytes(b"PAR1 no PAR1"), reseal(s)),
-    "other columns, sealed": sealed(lambda path: pa.table({"trial": ["x"]})),
+    "no table, sealed": lambda s: ((tables(s) / "trials.table").write_bytes(b"no table"), reseal(s)),
+    "other columns, sealed": sealed(lambda path: table_of(TRIAL_COLUMNS[:1], {"trial": ["x"]})),
     "a pass more, sealed": sealed(forged),
     "a pass without its verdict, sealed": sealed(lambda path: forged(path, other=None)),
     "a word that does not exist, sealed": sealed(lambda path: forged(path, "stop", "bored", other=None)),
     "a trial twice, sealed": sealed(lambda path: _doubled(path)),
-    "a trial less, sealed": sealed(lambda path: from_parquet(path.read_bytes(), TRIALS).slice(1)),
+    "a trial less, sealed": sealed(lambda path: read(path).take(slice(1, None))),
     "outside the blocks, sealed": sealed(lambda path: forged(path, "in_blocks", False, other=None)),
     "a rep that is not planned, sealed": sealed(lambda path: forged(path, "rep", 3, other=None)),
     "a block that is not planned, sealed": sealed(lambda path: forged(path, "block", -1, other=None)),
@@ -180,9 +200,9 @@ DAMAGES: dict[str, Callable[[DirectoryStore], object]] = {
 }  # fmt: skip
 
 
-def _doubled(path: Path) -> pa.Table:
-    rows = from_parquet(path.read_bytes(), TRIALS).to_pylist()
-    return pa.Table.from_pylist([rows[1], *rows[1:]], schema=TRIALS)
+def _doubled(path: Path) -> Table:
+    rows = read(path).to_pylist()
+    return table_of_rows([rows[1], *rows[1:]])
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
@@ -273,3 +293,24 @@ def test_a_seal_rests_on_what_was_read(store: DirectoryStore) -> None:
     assert kept(ReadDigests(store, "demo"), campaign.frame, task_rows(campaign.frame)) is None, (
         "no plan was witnessed"
     )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_no_edited_bytes_are_more_than_a_table(data: st.DataObject) -> None:
+    """Sealed or not: what is read is a table of these columns, or refused."""
+    row = {column.name: None for column in TRIAL_COLUMNS} | ROW
+    raw = bytearray(zstandard.decompress(pack_table(table_of_rows([row] * 3), {})))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=9))
+    with suppress(NotThese):
+        read_again = unpack_table(zstandard.compress(bytes(raw)), TRIAL_COLUMNS)
+        assert len(read_again.to_pylist()) == read_again.num_rows == 3
+        assert unpack_table(pack_table(read_again, {}), TRIAL_COLUMNS).equals(read_again)
+
+
+def test_few_bytes_that_expand_to_many_are_refused_unread() -> None:
+    head = b"\x28\xb5\x2f\xfd\xc0\x00" + (2**40).to_bytes(8, "little")
+    with pytest.raises(NotThese, match="expands"):
+        unpack_table(head + b"\x03\x00\x00\x00", TRIAL_COLUMNS)

@@ -13,33 +13,22 @@ import polars as pl
 import pytest
 
 from tests.support import ledgers as made
-from trialfleet_analysis.tables import schema
 from trialfleet_analysis.tables.columns import known, numbers, words
 from trialfleet_analysis.tables.export import write_tables
 from trialfleet_analysis.tables.kept_tables import SAMPLE
+from trialfleet_analysis.tables.parquet import arrow_table
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.schema import ATTEMPT_COLUMNS, TRIAL_COLUMNS, Column
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/tables.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-TYPES = {
-    schema.TEXT: "text",
-    schema.WORD: "word",
-    schema.COUNT: "int64",
-    schema.ORDINAL: "int32",
-    schema.REAL: "float64",
-    schema.CLAIM: "bool",
-    schema.MOMENT: "timestamp",
-    schema.TEXTS: "list of text",
-    schema.VERSIONS: "list of {name, version}",
-}
 
 
 @pytest.mark.parametrize(("heading", "columns"), [("trials", TRIAL_COLUMNS), ("attempts", ATTEMPT_COLUMNS)])
 def test_every_column_is_on_the_page_as_it_is(heading: str, columns: tuple[Column, ...]) -> None:
     section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     told = [line for line in section.splitlines() if line.startswith("| `")]
-    assert told == [f"| `{c.name}` | {TYPES[c.type]} | {c.unit} | {c.meaning} | {c.null} |" for c in columns]
+    assert told == [f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} | {c.null} |" for c in columns]
 
 
 def test_the_sample_is_as_large_as_the_page_says() -> None:
@@ -113,6 +102,12 @@ def test_the_readers_see_the_types(campaign: CampaignTables, tmp_path: Path) -> 
     assert described["started_at"] == "TIMESTAMP WITH TIME ZONE"
     attempts = duckdb.sql(f"SELECT versions[1].name FROM '{tmp_path}/attempts.parquet' WHERE verified").fetchall()
     assert {name for (name,) in attempts} == {"trialfleet"}
+
+
+def test_the_readers_take_a_table_without_a_file(campaign: CampaignTables) -> None:
+    assert pl.DataFrame(arrow_table(campaign.attempts))["versions"].to_list() == campaign.attempts.listed(
+        "versions"
+    )
 
 
 def test_csv_says_the_same(campaign: CampaignTables, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_search_continues_where_it_stopped(store: DirectoryStore) -> None:
     search = TextSearch("needle")
     reached = [search.among(store, "demo", rows, 0).searched for _ in range(4)]
     assert reached == [AT_ONCE, 2 * AT_ONCE, 20, 20]
-    part = search.among(store, "demo", rows.slice(0, 2), 0)
+    part = search.among(store, "demo", rows.take(slice(2)), 0)
     assert (part.total, part.complete) == (2, True)
 
 

@@ -1,27 +1,18 @@
-"""From rows to Arrow tables, and back without loss."""
+"""From rows to tables, and back without loss."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
-
-import pyarrow as pa
 
 from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import AttemptRun
 from trialfleet_analysis.tables.rows import AttemptRow, TaskRow, TrialRow
-from trialfleet_analysis.tables.schema import (
-    ATTEMPT_COLUMNS,
-    ATTEMPTS,
-    METRIC_COLUMNS,
-    MOMENT,
-    REAL,
-    TRIAL_COLUMNS,
-    TRIALS,
-    Column,
-)
+from trialfleet_analysis.tables.schema import ATTEMPT_COLUMNS, METRIC_COLUMNS, MOMENT, TRIAL_COLUMNS, Column
+from trialfleet_analysis.tables.table import Table, fits, table_of
 from trialfleet_deliveries.registry import list_channels
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.measurements import Delivery
@@ -30,8 +21,8 @@ R = TypeVar("R", TrialRow, AttemptRow)
 Getter = Callable[[Any], object]
 
 
-def trials_table(rows: Sequence[TrialRow], tasks: Iterable[TaskRow]) -> pa.Table:
-    """`TRIALS`, in the order of `rows`. Raises `OperatorError` for a number that no table holds."""
+def trials_table(rows: Sequence[TrialRow], tasks: Iterable[TaskRow]) -> Table:
+    """Of `TRIAL_COLUMNS`, in the order of `rows`. Raises `OperatorError` for a number that no table holds."""
     known = {task.task: task for task in tasks}
     of_task: dict[str, Getter] = {
         "use": lambda row: known[row.task].use.value,
@@ -40,54 +31,42 @@ def trials_table(rows: Sequence[TrialRow], tasks: Iterable[TaskRow]) -> pa.Table
         "category": lambda row: known[row.task].category,
         "difficulty": lambda row: known[row.task].difficulty,
     }
-    return _table(TRIALS, TRIAL_COLUMNS, rows, _TRIAL_GETTERS | of_task)
+    return _table(TRIAL_COLUMNS, rows, _TRIAL_GETTERS | of_task)
 
 
-def attempts_table(rows: Sequence[AttemptRow]) -> pa.Table:
-    """`ATTEMPTS`, in the order of `rows`. Raises as `trials_table`."""
-    return _table(ATTEMPTS, ATTEMPT_COLUMNS, rows, _ATTEMPT_GETTERS)
+def attempts_table(rows: Sequence[AttemptRow]) -> Table:
+    """Of `ATTEMPT_COLUMNS`, in the order of `rows`. Raises as `trials_table`."""
+    return _table(ATTEMPT_COLUMNS, rows, _ATTEMPT_GETTERS)
 
 
-def _table(
-    schema: pa.Schema, columns: Sequence[Column], rows: Sequence[R], getters: Mapping[str, Getter]
-) -> pa.Table:
-    return pa.Table.from_arrays(
-        [_array(column, rows, getters.get(column.name)) for column in columns], schema=schema
-    )
-
-
-def _array(column: Column, rows: Sequence[R], getter: Getter | None) -> pa.Array[Any]:
-    name = column.name
-    values: list[Any] = [getattr(row, name) for row in rows] if getter is None else [getter(row) for row in rows]
-    if column.type == MOMENT:
-        values = [None if at is None else round(at * 1e6) for at in values]
-    if column.type == REAL and not all(_fits(column, value) for value in values):
-        raise _impossible(column, rows, values)
+def _table(columns: Sequence[Column], rows: Sequence[R], getters: Mapping[str, Getter]) -> Table:
+    values = {column.name: _values(column, rows, getters.get(column.name)) for column in columns}
     try:
-        return pa.array(values, type=column.type)
-    except (OverflowError, pa.ArrowInvalid):
-        raise _impossible(column, rows, values) from None
+        return table_of(columns, values)
+    except OverflowError:
+        raise _impossible(columns, rows, values) from None
 
 
-def _impossible(column: Column, rows: Sequence[R], values: Sequence[Any]) -> OperatorError:
-    """Names the first row whose value is the trouble."""
-    row, value = next((row, value) for row, value in zip(rows, values, strict=True) if not _fits(column, value))
+def _values(column: Column, rows: Sequence[R], getter: Getter | None) -> list[Any]:
+    get = attrgetter(column.name) if getter is None else getter
+    values: list[Any] = [get(row) for row in rows]
+    return [None if at is None else round(at * 1e6) for at in values] if column.type == MOMENT else values
+
+
+def _impossible(columns: Sequence[Column], rows: Sequence[R], values: Mapping[str, list[Any]]) -> OperatorError:
+    """Names the first value that is the trouble, and its row."""
+    column, row, value = next(
+        (column, row, value)
+        for column in columns
+        for row, value in zip(rows, values[column.name], strict=True)
+        if not fits(column.type, value)
+    )
     number = row.attempt if isinstance(row, AttemptRow) else row.attempts
     return OperatorError(
         f"{column.name}: {value!r} is no number that can be counted",
         where=f"attempts/{row.trial}/{number}/end.json",
         hint="the record is damaged, or the program that wrote it has a bug",
     )
-
-
-def _fits(column: Column, value: Any) -> bool:  # Any: a cell of any column
-    if column.type == REAL:
-        return value is None or math.isfinite(value)
-    try:
-        pa.array([value], type=column.type)
-    except (OverflowError, pa.ArrowInvalid):
-        return False
-    return True
 
 
 def _metric(name: str) -> Getter:
@@ -153,7 +132,7 @@ _ATTEMPT_GETTERS: dict[str, Getter] = {
 }
 
 
-def evidence_of(attempts: pa.Table) -> dict[str, Evidence]:
+def evidence_of(attempts: Table) -> dict[str, Evidence]:
     """What was found of each trial that `attempts` has a finding of."""
     return {
         cells["trial"]: Evidence(
@@ -175,17 +154,10 @@ def evidence_of(attempts: pa.Table) -> dict[str, Evidence]:
 _RUN = tuple(field.name for field in fields(AttemptRun))
 
 
-def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
+def _records(table: Table) -> Iterator[dict[str, Any]]:
     """One row at a time as a mapping; moments as seconds since the epoch."""
-    columns = [_values(table.column(name)) for name in table.column_names]
-    for values in zip(*columns, strict=True):
-        yield dict(zip(table.column_names, values, strict=True))
-
-
-def _values(column: pa.ChunkedArray[Any]) -> list[Any]:
-    if column.type != MOMENT:
-        return column.to_pylist()
-    return [None if at is None else at / 1e6 for at in column.cast(pa.int64()).to_pylist()]
+    for row in table.to_pylist():
+        yield {name: value.timestamp() if isinstance(value, datetime) else value for name, value in row.items()}
 
 
 def _run_of(cells: dict[str, Any]) -> AttemptRun:
