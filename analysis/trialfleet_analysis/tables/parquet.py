@@ -14,7 +14,7 @@ from arro3.core import Table as ArrowTable
 from arro3.io import write_parquet
 
 from trialfleet_analysis.tables.columns import known
-from trialfleet_analysis.tables.schema import REAL, TEXT, TEXTS, VERSION, VERSIONS, WORD, Column, Kind
+from trialfleet_analysis.tables.schema import TEXT, TEXTS, VERSION, VERSIONS, WORD, Column, Kind
 from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger.canonical import canonical_json
 
@@ -55,7 +55,10 @@ def to_parquet(table: Table, about: Mapping[str, object]) -> bytes:
 def arrow_table(table: Table, metadata: Mapping[str, str] | None = None) -> ArrowTable:
     """For what reads Arrow: DuckDB, pandas, Polars, pyarrow. The fields' metadata say what the columns mean."""
     schema = Schema([_field(column) for column in table.columns], metadata=dict(metadata or {}))
-    made: ArrowTable = _core.Table.from_arrays([_array(table, column) for column in table.columns], schema=schema)
+    places: dict[bytes, Array] = {}  # by which rows have a value: the same ones in many columns
+    made: ArrowTable = _core.Table.from_arrays(
+        [_array(table, column, places) for column in table.columns], schema=schema
+    )
     return made
 
 
@@ -69,16 +72,18 @@ def _field(column: Column) -> Field:
     )
 
 
-def _array(table: Table, column: Column) -> Array:
-    values, there = table.values[column.name], known(table, column.name)
+def _array(table: Table, column: Column, places: dict[bytes, Array]) -> Array:
     if column.type in (TEXTS, VERSIONS):
-        return _lists(values.tolist(), column.type)
+        return _lists(table.values[column.name].tolist(), column.type)
     if column.type in (TEXT, WORD):
         return Array(table.listed(column.name), _STRING).cast(_TYPES[column.type])
-    if there.all():
-        return Array.from_numpy(values).cast(_TYPES[column.type])
-    told = [value if known else None for value, known in zip(values.tolist(), there.tolist(), strict=True)]
-    return Array(told, DataType.float64() if column.type == REAL else _INT64).cast(_TYPES[column.type])
+    values, there = Array.from_numpy(table.values[column.name]), known(table, column.name)
+    if not there.all():
+        rows = there.tobytes()
+        if rows not in places:
+            places[rows] = Array([row if has else None for row, has in enumerate(there.tolist())], _INT64)
+        values = values.take(places[rows])
+    return values.cast(_TYPES[column.type])
 
 
 def _lists(values: list[list[Any] | None], kind: Kind) -> Array:
