@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
-import zstandard
+from backports import zstd
 
 from trialfleet_ledger.archives import ArchiveError, read_members
 from trialfleet_ledger.canonical import canonical_json, sha256
@@ -28,6 +28,10 @@ REDACTED = "[redacted]"
 SHORTEST_SECRET = 8  # characters: shorter values are words
 _BLOCK = 512  # of a tar archive
 _END = bytes(_BLOCK)
+_PACKED: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 _NAME = re.compile(rb"[A-Za-z0-9._-][A-Za-z0-9._/-]{0,98}(?<!/)")
 _OCTAL = re.compile(rb"[0-7]+")
 
@@ -111,7 +115,7 @@ def pack(manifest: Manifest, files: Mapping[str, bytes]) -> bytes:
         _add(tar, MANIFEST, canonical_json(manifest))
         for path in sorted(files):
             _add(tar, path, files[path])
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(raw.getvalue())
+    return zstd.compress(raw.getvalue(), options=_PACKED)
 
 
 def unpack(data: bytes | None, expected: str | None = None) -> Bundle:
@@ -148,11 +152,11 @@ def read_member(data: bytes | None, expected: str, path: str) -> bytes | None:
         raise BundleError(f"its SHA-256 is {sha256(data)}, not {expected}")
     try:
         _refuse_large(data)
-        with zstandard.ZstdDecompressor().stream_reader(data) as unpacked:
+        with zstd.ZstdFile(io.BytesIO(data)) as unpacked:
             for info, content in _members_of(cast("BinaryIO", unpacked), only=path):
                 if info.name == path and info.isreg():
                     return content[:MEMBER_CAP]
-    except zstandard.ZstdError as error:
+    except (zstd.ZstdError, EOFError) as error:
         raise BundleError(f"the archive is broken: {error}") from error
     return None
 
@@ -173,14 +177,18 @@ def _add(tar: tarfile.TarFile, path: str, data: bytes) -> None:
 def _decompressed(data: bytes) -> bytes:
     try:
         _refuse_large(data)
-        return zstandard.ZstdDecompressor().decompress(data, max_output_size=UNPACKED_CAP, allow_extra_data=False)
-    except zstandard.ZstdError as error:
+        unpacker = zstd.ZstdDecompressor()
+        raw = unpacker.decompress(data, UNPACKED_CAP + 1)
+    except zstd.ZstdError as error:
         raise BundleError(f"it cannot be decompressed: {error}") from error
+    if not unpacker.eof or unpacker.unused_data:
+        raise BundleError("it cannot be decompressed: it is not one whole frame")
+    return raw
 
 
 def _refuse_large(data: bytes) -> None:
-    size = zstandard.get_frame_parameters(data).content_size
-    if size == zstandard.CONTENTSIZE_UNKNOWN:
+    size = cast("int | None", zstd.get_frame_info(data).decompressed_size)  # the stubs forget None
+    if size is None:
         raise BundleError("it does not say how many bytes it expands to")
     if size > UNPACKED_CAP:
         raise BundleError(f"it expands to {size} bytes, more than {UNPACKED_CAP}")

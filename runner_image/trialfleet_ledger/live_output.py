@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zstandard
+from backports import zstd
 
 LOG_CAP = 64 * 2**20
 
@@ -10,9 +10,8 @@ LOG_CAP = 64 * 2**20
 def inflated(raw: bytes, most: int = LOG_CAP) -> str:
     """Its text, up to `most` bytes."""
     try:
-        with zstandard.ZstdDecompressor().stream_reader(raw) as reader:
-            return reader.read(most).decode(errors="replace")
-    except zstandard.ZstdError:
+        return zstd.ZstdDecompressor().decompress(raw, most).decode(errors="replace")
+    except zstd.ZstdError:
         return "[the live log cannot be read]\n"
 
 

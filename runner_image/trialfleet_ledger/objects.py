@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import sha256
@@ -38,7 +38,7 @@ def object_key(digest: str) -> str:
 
 def compress(data: bytes) -> bytes:
     """As stored: the same bytes on every machine with the same zstd, so that a second upload is identical."""
-    return zstandard.ZstdCompressor(level=6).compress(data)
+    return zstd.compress(data, 6)
 
 
 def decompress(digest: str, stored: bytes | None, *, most: int = MAX_BYTES) -> bytes:
@@ -59,12 +59,14 @@ def decompress(digest: str, stored: bytes | None, *, most: int = MAX_BYTES) -> b
 
 
 def _chunks(digest: str, stored: bytes) -> Iterator[bytes]:
-    """zstandard itself refuses frames that ask for a window of more than 128 MiB."""
+    """zstd itself refuses frames that ask for a window of more than 128 MiB."""
+    unpacker = zstd.ZstdDecompressor()
     try:
-        with zstandard.ZstdDecompressor().stream_reader(stored) as reader:
-            while chunk := reader.read(_CHUNK):
-                yield chunk
-    except zstandard.ZstdError as error:
+        chunk = unpacker.decompress(stored, _CHUNK)
+        while chunk:
+            yield chunk
+            chunk = b"" if unpacker.eof else unpacker.decompress(b"", _CHUNK)
+    except zstd.ZstdError as error:
         raise ObjectError(f"object {digest}: not zstd ({error})") from None
 
 

@@ -8,10 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
 MAX_BYTES = 4 * 2**30  # a larger file is deleted and started again
 _KEYS_PER_QUERY = 500
+_PACKED: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 _SCHEMA = "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 
 
@@ -21,7 +25,6 @@ class DiskCache:
     def __init__(self, path: Path | None = None) -> None:
         """`path` None: in memory. A file that is corrupt or too large is replaced."""
         self._path = path
-        self._packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
         self._database = self._opened()
 
     def known(self, keys: Iterable[bytes]) -> set[bytes]:
@@ -34,10 +37,10 @@ class DiskCache:
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The values of the keys that are present and readable, in a few queries."""
-        found, unpacker = dict[bytes, bytes](), zstandard.ZstdDecompressor()
+        found = dict[bytes, bytes]()
         for key, value in self._rows("key, value", keys):
-            with contextlib.suppress(zstandard.ZstdError, MemoryError):
-                found[key] = unpacker.decompress(value)
+            with contextlib.suppress(zstd.ZstdError, MemoryError):
+                found[key] = zstd.decompress(value)
         return found
 
     def _rows(self, columns: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
@@ -51,7 +54,7 @@ class DiskCache:
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Store values. They are dropped when the disk is full, read-only or locked for long."""
-        rows = [(key, self._packer.compress(value)) for key, value in values.items()]
+        rows = [(key, zstd.compress(value, options=_PACKED)) for key, value in values.items()]
         with contextlib.suppress(sqlite3.Error), self._database:
             self._database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
 

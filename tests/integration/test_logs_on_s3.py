@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import zstandard
+from backports import zstd
 from click.testing import CliRunner
 
 from tests.support import records
@@ -46,7 +46,7 @@ def test_the_live_log_and_before_it_where_the_runners_own_words_are(store: Store
     assert ran.stdout == ""
     assert f"kubectl -n mine logs {names.pod(plan.uid, trial.id, 1)} -c runner" in ran.stderr
 
-    text = zstandard.compress(b"turn 1: reading\n")
+    text = zstd.compress(b"turn 1: reading\n")
     store.put(keys.attempt_file("demo", trial.id, 1, "live.log.zst"), text)
     ran = CliRunner().invoke(logs, [f"{store.url}/demo", trial.id])
     assert (ran.stdout, ran.stderr) == ("turn 1: reading\n", "")

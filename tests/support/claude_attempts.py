@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import zstandard
+from backports import zstd
 
 from tests.support.attempts import TRIAL, Lab, Left, Told, write
 from tests.support.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
@@ -55,7 +55,7 @@ class Ran:
     def live(self) -> bytes:
         """The live log as it was last sent."""
         data = self.left.lab.store.get(f"lab/attempts/{TRIAL}/{self.left.attempt}/live.log.zst") or b""
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data) if data else b""
+        return zstd.ZstdDecompressor().decompress(data) if data else b""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import zstandard
+from backports import zstd
 
 from tests.support import ledgers as made
 from trialfleet_agents.claude_code.parse import parse_stream
@@ -180,9 +180,9 @@ def damaged(draw: Draw, data: bytes) -> bytes:
             data[:cut] + draw.randbytes(1) + data[cut + 1 :],
             data + b"more",
             draw.randbytes(64),
-            zstandard.compress(b"0" * 300_000_000) if draw.random() < 0.02 else zstandard.compress(b"0" * 3_000),
-            zstandard.compress(other.getvalue()),
-            zstandard.compress(draw.randbytes(600)),
+            zstd.compress(b"0" * 300_000_000) if draw.random() < 0.02 else zstd.compress(b"0" * 3_000),
+            zstd.compress(other.getvalue()),
+            zstd.compress(draw.randbytes(600)),
         )
     )
 
@@ -237,7 +237,7 @@ class Hostile:
         return files | {"patch.diff": patch.diff.encode(), "trajectory.jsonl": patch.trajectory_jsonl.encode()}
 
     def look_at_the_live_log(self) -> None:
-        whole = zstandard.compress((self.folder / "stdout").read_bytes())
+        whole = zstd.compress((self.folder / "stdout").read_bytes())
         raw = self.draw.choice((whole, damaged(self.draw, whole)))
         visible(inflated(raw))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
 
-import zstandard
+from backports import zstd
 
 from tests.support import records
 from tests.support.plans import make_plan, planned_task
@@ -208,7 +208,7 @@ def write_running(store: DirectoryStore, campaign: str, trial: Trial, attempt: i
     _intent(store, campaign, trial, attempt)
     _start(store, campaign, trial, attempt)
     log = f"{campaign}/attempts/{trial.id}/{attempt}/live.log.zst"
-    store.put(log, zstandard.ZstdCompressor().compress(output))
+    store.put(log, zstd.compress(output))
 
 
 def _outcome(store: DirectoryStore, frozen: Plan, outcome: Outcome) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
 import numpy as np
-import zstandard
+from backports import zstd
 from numpy.typing import NDArray
 
 from trialfleet_analysis.tables.columns import known
@@ -23,6 +23,10 @@ from trialfleet_ledger.plurals import plural
 
 MOST_ROWS = 10_000_000  # a plan has at most a million trials
 MOST_BYTES = 2 * 2**30  # expanded: three times a million trials
+_PACKED: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 _TEXTS = (TEXT, WORD, TEXTS, VERSIONS)
 _CODES, _WHOLE = np.dtype("<i4"), np.dtype("<i8")
 _DTYPES: dict[Kind, np.dtype[Any]] = {
@@ -54,7 +58,7 @@ def pack_table(table: Table, about: Mapping[str, object]) -> bytes:
         "about": about,
     }
     raw = b"".join([canonical_json(head).strip(), b"\n", *(array.tobytes() for array in arrays)])
-    return zstandard.ZstdCompressor(level=1, write_checksum=True).compress(raw)
+    return zstd.compress(raw, options=_PACKED)
 
 
 def _dtype(kind: Kind) -> np.dtype[Any]:
@@ -88,7 +92,7 @@ def unpack_table(data: bytes, columns: Sequence[Column]) -> Table:
         AttributeError,
         RecursionError,
         MemoryError,
-        zstandard.ZstdError,
+        zstd.ZstdError,
     ) as error:
         raise NotThese(str(error)) from error
     table = Table(tuple(columns), values, words)
@@ -98,10 +102,14 @@ def unpack_table(data: bytes, columns: Sequence[Column]) -> Table:
 
 
 def _expanded(data: bytes) -> bytes:
-    size = zstandard.get_frame_parameters(data).content_size
-    if size == zstandard.CONTENTSIZE_UNKNOWN or size > MOST_BYTES:
+    size = cast("int | None", zstd.get_frame_info(data).decompressed_size)  # the stubs forget None
+    if size is None or size > MOST_BYTES:
         raise NotThese("it expands to more than a table has")
-    return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+    unpacker = zstd.ZstdDecompressor()
+    raw = unpacker.decompress(data, size + 1)
+    if not unpacker.eof or unpacker.unused_data:
+        raise NotThese("not one whole frame")
+    return raw
 
 
 def _texts(column: Column, codes: NDArray[Any], names: Any) -> NDArray[Any]:

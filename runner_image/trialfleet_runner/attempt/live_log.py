@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
 from trialfleet_ledger.bundle import capped, redacted
 from trialfleet_ledger.errors import OperatorError
@@ -34,7 +34,7 @@ def live_log(
                 size = log.stat().st_size if log.exists() else 0
                 if size != sent:
                     text = capped(redacted(log.read_bytes(), secrets)).data
-                    send(zstandard.ZstdCompressor(level=3).compress(text))
+                    send(zstd.compress(text, 3))
                     sent = size
 
     thread = threading.Thread(target=run, name="live-log", daemon=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
+from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -300,12 +300,12 @@ def test_a_seal_rests_on_what_was_read(store: DirectoryStore) -> None:
 def test_no_edited_bytes_are_more_than_a_table(data: st.DataObject) -> None:
     """Sealed or not: what is read is a table of these columns, or refused."""
     row = {column.name: None for column in TRIAL_COLUMNS} | ROW
-    raw = bytearray(zstandard.decompress(pack_table(table_of_rows([row] * 3), {})))
+    raw = bytearray(zstd.decompress(pack_table(table_of_rows([row] * 3), {})))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(raw) - 1))
         raw[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=9))
     with suppress(NotThese):
-        read_again = unpack_table(zstandard.compress(bytes(raw)), TRIAL_COLUMNS)
+        read_again = unpack_table(zstd.compress(bytes(raw)), TRIAL_COLUMNS)
         assert len(read_again.to_pylist()) == read_again.num_rows == 3
         assert unpack_table(pack_table(read_again, {}), TRIAL_COLUMNS).equals(read_again)
 

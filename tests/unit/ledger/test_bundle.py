@@ -6,7 +6,7 @@ import io
 import tarfile
 
 import pytest
-import zstandard
+from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ def repacked(members: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
         for info, data in members:
             info.size = len(data) if info.isreg() else 0
             tar.addfile(info, io.BytesIO(data))
-    return zstandard.compress(raw.getvalue())
+    return zstd.compress(raw.getvalue())
 
 
 @given(

@@ -6,7 +6,7 @@ import resource
 from pathlib import Path
 
 import pytest
-import zstandard
+from backports import zstd
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.objects import TEXT_BYTES, ObjectError, Objects, compress, decompress, object_key
@@ -85,7 +85,7 @@ def test_a_name_that_is_no_digest_never_reaches_the_file_system(tmp_path: Path, 
 
 
 def test_few_bytes_that_expand_to_many_are_refused_before_they_take_memory() -> None:
-    packer = zstandard.ZstdCompressor(level=3).compressobj()
+    packer = zstd.ZstdCompressor(level=3)
     zeros = bytes(2**20)
     stored = b"".join([*(packer.compress(zeros) for _ in range(600)), packer.flush()])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

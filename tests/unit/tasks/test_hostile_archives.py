@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import zstandard
+from backports import zstd
 
 from trialfleet_ledger import archives, bundle
 from trialfleet_ledger.bundle import BundleError, any_members, read_member
@@ -82,7 +82,7 @@ REFUSED_BY_CHECK: dict[str, bytes] = {
 
 
 def bundle_member(raw: bytes, path: str = "root/a") -> object:
-    packed = zstandard.compress(raw)
+    packed = zstd.compress(raw)
     return read_member(packed, sha256(packed), path)
 
 
