@@ -11,6 +11,7 @@ from tests.support.random_campaigns import DrawnCampaign
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_designs.document.figures import percent
 from trialfleet_designs.metric.words import WORDS
+from trialfleet_designs.question.finding import QuestionFinding
 
 NUMBER = r"[+−-]?[\d.]+"
 SIZE = re.compile(
@@ -100,6 +101,10 @@ def _trend(report: Report) -> Iterator[str]:
         yield "the odds move the other way"
 
 
+def sides(found: QuestionFinding) -> tuple[tuple[str, str], ...]:
+    return ("a", found.treatment), ("b", found.control)
+
+
 def _question(report: Report) -> Iterator[str]:
     found, text = report.analysis.found, " ".join(report.answer)
     assert found is not None
@@ -109,7 +114,7 @@ def _question(report: Report) -> Iterator[str]:
             yield "a decision without its size"
         return
     shown = {one.condition: one.these_tasks.estimate for one in report.conditions}
-    for side, name in (("a", found.treatment), ("b", found.control)):
+    for side, name in sides(found):
         if f"{size[side]}%" != percent(shown[name]):
             yield f"the rate of {name} in the table is {percent(shown[name])}"
     if (report.decision == "shown") == ("it was not shown" in text):
@@ -182,6 +187,10 @@ def _joint(report: Report) -> Iterator[str]:
         alone = re.search("; only that (.*)", report.answer[0])
         if report.decision != "shown" and part != bool(alone and said in alone[1]):
             yield f"which part is shown: {said}"
+    shown = {one.condition: one.these_tasks.estimate for one in report.conditions}
+    of_table = all(f"{size[side]}%" == percent(shown[name]) for side, name in sides(found.within))
+    if not of_table and not re.search(r"[Pp]ass rates, as of look \d+:", text):
+        yield "the rates are not those of the table, and no look is named"
     low = _value(size["low"] or "-100")
     if abs(low + 100 * found.within.margin) > 0.06 and (low > -100 * found.within.margin) != found.within.shown:
         yield "the interval and the decision part"

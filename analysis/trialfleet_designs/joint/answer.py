@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trialfleet_designs.comparison.outcome import Outcome
 from trialfleet_designs.document.figures import (
@@ -68,7 +68,13 @@ def _decide(found: JointFinding) -> str:
 def _say_metric(found: JointFinding) -> str:
     metric = found.metric
     p_less, noun = one_sided_p(metric.p_value, lower=metric.direction < 0), WORDS[metric.metric].noun
-    return f"{noun.capitalize()}: {word_estimate(metric)}, {p_value(p_less, found.alpha)}{_unplanned(found)}"
+    takes = f"{noun.capitalize()}{_name_crossing(found, metric.taken)}: {word_estimate(metric)}"
+    return f"{takes}, {p_value(p_less, found.alpha)}{_unplanned(found)}"
+
+
+def _name_crossing(found: JointFinding, taken: Sequence[object]) -> str:
+    """Where a part was shown before the last look: its numbers are of that one."""
+    return "" if len(taken) == found.looks else f", as of look {len(taken)}"
 
 
 def _say_dearer(found: JointFinding) -> Iterator[str]:
@@ -92,7 +98,8 @@ def _say_rates(found: JointFinding) -> str:
     interval = f"{level(within.interval.level)} interval {shown}" if shown else "no interval"
     looks = " at declared looks" if within.planned else ""
     return (
-        f"Pass rates: {compare_rates(within.treatment_rate, within.control_rate, within.interval.estimate)} "
+        f"Pass rates{_name_crossing(found, within.taken)}: "
+        f"{compare_rates(within.treatment_rate, within.control_rate, within.interval.estimate)} "
         f"({interval}), {p_value(within.p_value, found.alpha)}{_unplanned(found)}; each test "
         f"one-sided at {level(found.alpha)}{looks}"
     )
