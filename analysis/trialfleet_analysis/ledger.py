@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.amendments import effective_reps, word_resume
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.designs.looks import Decision, planned_after, stopped
@@ -97,14 +97,21 @@ class Frame:
         return of_campaign(self.faults)
 
     @property
-    def way_on(self) -> str:
+    def ended(self) -> Decision | None:
+        """The look that ended the campaign; None: none did, or reps were added since."""
+        end = stopped(self.decisions)
+        if end is None or any(one.reps is not None for one in self.amendments[end.amendments :]):
+            return None
+        return end
+
+    def describe_way_on(self, *, out_of_money: bool) -> str:
         """What runs the trials that are missing."""
         if self.cancel is not None:
             return "it was cancelled, and nothing more starts"
-        if stopped(self.decisions) is not None:
+        if self.ended is not None:
             return "a declared look has ended it, and nothing more starts"
-        option = " --wall-clock SECONDS" if self.out_of_time else " --lift" if self.halts else ""
-        return f"`trialfleet resume{option}` runs what is missing"
+        limits = {"out_of_time": self.out_of_time, "out_of_money": out_of_money}
+        return f"{word_resume(halted=bool(self.halts), **limits)} runs what is missing"
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -123,10 +130,7 @@ class Frame:
     def blocks_counted(self, complete: int) -> int:
         """Of the complete blocks, those up to the look that ended the campaign: what ran on until it stopped is in
         no number. All of them where reps were added since."""
-        end = stopped(self.decisions)
-        if end is None or any(one.reps is not None for one in self.amendments[end.amendments :]):
-            return complete
-        return min(complete, end.blocks)
+        return complete if self.ended is None else min(complete, self.ended.blocks)
 
     @property
     def planned_reps(self) -> PlannedReps:

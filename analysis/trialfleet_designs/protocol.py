@@ -252,11 +252,11 @@ class Design(Generic[D, F]):
         """A caution that replaces the one of an unfinished campaign."""
         return None
 
-    def except_when_monitored(self) -> str:
+    def except_when_monitored(self, found: F) -> str:
         """Which p-values are valid while the campaign runs, after "no p-value"."""
         return ""
 
-    def except_when_extended(self) -> str:
+    def except_when_extended(self, found: F) -> str:
         """What is valid although reps were added after results were seen, at a sentence's end."""
         return ""
 

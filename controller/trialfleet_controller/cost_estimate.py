@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,7 @@ def estimate(cells: Sequence[CellName], planned: PlannedReps, measured: Costs) -
     >>> estimate([("a", "x"), ("b", "x")], PlannedReps(10), {("a", "x"): [1.0, 3.0]})
     CostEstimate(usd=40.0, trials=2, cells=1)
     """
-    means = {cell: sum(found) / len(found) for cell, found in measured.items() if found}
+    means = _means(measured)
     if not means:
         return None
     usd = sum(planned.of(cell) * _mean(cell, means) for cell in cells)
@@ -61,13 +62,18 @@ def estimate(cells: Sequence[CellName], planned: PlannedReps, measured: Costs) -
 def so_far_and_projected(
     outcomes: Sequence[Mapping[str, Any]], cells: Sequence[CellName], planned: PlannedReps, complete_blocks: int
 ) -> tuple[float | None, float | None]:
-    """Cost of the measured trials, and of all trials from the complete blocks alone, because trials that finish
-    early are cheaper; None where nothing has a known cost."""
+    """Cost of the measured trials; and with those that are open, at the means of the complete blocks alone, since
+    trials that finish early are cheaper. None where nothing has a known cost."""
     known = costs(outcomes)
-    complete = costs(outcome for outcome in outcomes if outcome["trial"]["block"] < complete_blocks)
-    projected = estimate(cells, planned, complete)
-    so_far = round(sum(map(sum, known.values())), 4) if known else None
-    return so_far, None if projected is None else round(projected.usd, 4)
+    means = _means(costs(outcome for outcome in outcomes if outcome["trial"]["block"] < complete_blocks))
+    over = Counter((outcome["trial"]["task"], outcome["trial"]["condition"]) for outcome in outcomes)
+    so_far = sum(map(sum, known.values()))
+    rest = sum(max(0, planned.of(cell) - over[cell]) * _mean(cell, means) for cell in cells) if means else None
+    return round(so_far, 4) if known else None, None if rest is None else round(so_far + rest, 4)
+
+
+def _means(measured: Costs) -> dict[CellName, float]:
+    return {cell: sum(found) / len(found) for cell, found in measured.items() if found}
 
 
 def _mean(cell: CellName, means: Mapping[CellName, float]) -> float:

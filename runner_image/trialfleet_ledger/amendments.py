@@ -46,6 +46,29 @@ def select_halted_cells(cells: Iterable[CellName], halts: Iterable[Halt]) -> fro
     return frozenset(cell for cell in cells if any(halt.covers(*cell) for halt in narrow))
 
 
+def is_out_of_money(
+    plan: Plan, amendments: Sequence[Amendment], costs: Iterable[tuple[str, float | None]]
+) -> bool:
+    """Whether the cost cap allows no other trial. `costs`: of each measured trial, with its condition; None: not
+    known, priced as the dispatcher does. What lost attempts have cost comes on top."""
+    cap, most = effective_cost(plan, amendments), plan.limits.cost_usd
+    if cap is None or most is None:
+        return False
+    metered = {name for name, agent in plan.agents.items() if agent.spec.model is not None}
+    spent = sum(most if cost is None else cost for name, cost in costs if name in metered)
+    return spent + most > cap + 1e-9
+
+
+def word_resume(*, halted: bool, out_of_time: bool, out_of_money: bool) -> str:
+    """The command that continues a campaign, with every option that it needs.
+
+    >>> word_resume(halted=True, out_of_time=True, out_of_money=False)
+    '`trialfleet resume --lift --wall-clock SECONDS`'
+    """
+    needed = {"--lift": halted, "--wall-clock SECONDS": out_of_time, "--cost USD": out_of_money}
+    return f"`{' '.join(('trialfleet resume', *(option for option, needs in needed.items() if needs)))}`"
+
+
 def wall_clock_s(plan: Plan, amendments: Sequence[Amendment]) -> float | None:
     """The limit in force: the latest amendment's, else the plan's. None: there is none."""
     return next((a.wall_clock_s for a in reversed(amendments) if a.wall_clock_s is not None), plan.wall_clock_s)

@@ -44,9 +44,9 @@ def test_status_projects_from_complete_blocks(tmp_path: Path) -> None:
     shown = json.loads(text)
     assert shown["complete_blocks"] == 2
     assert shown["cost_usd"] == pytest.approx(12 * 2.1 + 3)
-    assert shown["projected_cost_usd"] == pytest.approx(5 * 12 * 1.05)
+    assert shown["projected_cost_usd"] == pytest.approx(12 * 2.1 + 3 + (2 * 12 + 9) * 1.05)
     _, text, _ = run(status, "demo", "--store", str(tmp_path))
-    assert "cost: $28.20 for measured trials, about $63.00 for all; lost attempts are not counted" in text
+    assert "cost: $28.20 for measured trials, about $62.85 for all; lost attempts are not counted" in text
 
 
 def test_before_the_first_block_nothing_is_projected(tmp_path: Path) -> None:

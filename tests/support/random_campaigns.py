@@ -52,10 +52,22 @@ class DrawnCampaign:
         return int(self.columns.task.size)
 
 
-def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
-    """Of 2 to `largest` tasks and 3 to 2 × `largest` reps; every third one of a shape that chance hardly draws.
-    Same seed, same campaign."""
-    draw, rng = random.Random(seed), np.random.default_rng(seed)
+@dataclass(frozen=True)
+class DrawnTrials:
+    """What every trial of a campaign would give, shape (tasks, conditions, reps), before looks end it. `passed`:
+    NaN: lost. `odd`: of a shape that chance hardly draws; `turn`: varies with the seed within a kind."""
+
+    kind: str
+    odd: str | None
+    turn: int
+    fixed: Scheme
+    passed: Floats
+    costs: Floats
+
+
+def draw_trials(seed: int, rng: np.random.Generator, *, largest: int = 5) -> DrawnTrials:
+    """As `draw_campaign` has them."""
+    draw = random.Random(seed)
     kind, turn = KINDS[seed % len(KINDS)], seed // len(KINDS)
     odd = ODD[turn // 3 % len(ODD)] if turn % 3 == 2 else None
     tasks, reps = 1 if odd == "one_task" else draw.randint(2, largest), draw.randint(3, 2 * largest)
@@ -65,7 +77,16 @@ def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
     costs = _costs(rng, draw, passed) if kind in METRICS else np.where(np.isfinite(passed), 0.5, np.nan)
     passed = _bend(passed, odd, rng)
     costs = np.where(np.isfinite(passed), _reprice(costs, odd, rng), np.nan)
-    fixed = _vary(fixed, turn)
+    return DrawnTrials(kind, odd, turn, _vary(fixed, turn), passed, costs)
+
+
+def draw_campaign(seed: int, *, largest: int = 5) -> DrawnCampaign:
+    """Of 2 to `largest` tasks and 3 to 2 × `largest` reps; every third one of a shape that chance hardly draws.
+    Same seed, same campaign."""
+    rng = np.random.default_rng(seed)
+    drawn = draw_trials(seed, rng, largest=largest)
+    kind, odd, turn, passed, costs = drawn.kind, drawn.odd, drawn.turn, drawn.passed, drawn.costs
+    fixed, reps, names = drawn.fixed, drawn.fixed.planned_reps, drawn.fixed.conditions
     decisions = _decisions(fixed, passed, costs) if kind in LOOKED else ()
     if odd == "open":
         decisions = decisions[:1]

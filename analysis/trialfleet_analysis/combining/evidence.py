@@ -96,7 +96,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
     if schedule is None or schedule.has_fixed_end:
         _refuse_unfinished(found, where)
     else:
-        _refuse_without_look(found.frame, where)
+        _refuse_without_look(found, where)
     cells = cell_counts(plan.cell_names, found.tasks, found.trials)
     names = [row.task for row in found.tasks if row.use is Use.PRIMARY]
     scheme = scheme_of(found.frame, found.tasks, names, monitored=False)
@@ -165,12 +165,12 @@ def _declared(plan: Plan, where: str) -> Primary | QuestionPrimary | MetricPrima
     return plan.primary
 
 
-def _refuse_without_look(frame: Frame, where: str) -> None:
-    if not frame.decisions:
+def _refuse_without_look(found: CampaignTables, where: str) -> None:
+    if not found.frame.decisions:
         raise OperatorError(
             "no complete block of the campaign has been looked at: its bets have won nothing yet",
             where=where,
-            hint=f"{frame.way_on}; until then leave it out",
+            hint=f"{found.way_on}; until then leave it out",
         )
 
 
@@ -180,7 +180,7 @@ def _refuse_unfinished(found: CampaignTables, where: str) -> None:
             f"the campaign is not finished: {found.trials.num_rows:,} of "
             f"{plural(found.frame.planned, 'trial')} are over",
             where=where,
-            hint=f"{found.frame.way_on}; until then leave it out",
+            hint=f"{found.way_on}; until then leave it out",
         )
 
 

@@ -178,7 +178,7 @@ def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
 def _progress(campaign: CampaignTables) -> CampaignProgress:
     frame, trials = campaign.frame, campaign.trials
     measured = int(among(trials, "verdict", list(Verdict)).sum())
-    end = stopped(frame.decisions)
+    end, ended = stopped(frame.decisions), frame.ended
     return CampaignProgress(
         interim=campaign.interim,
         planned=frame.planned,
@@ -195,9 +195,10 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         looks=len(frame.looks),
         reps_in_plan=frame.plan.reps,
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
-        way_on=frame.way_on if campaign.interim else "",
+        way_on=campaign.way_on if campaign.interim else "",
         halted=any(halt.of_campaign for halt in frame.halts),
-        looked_blocks=None if end is not None or halving_of(frame.decisions) else _last_look(frame.decisions),
+        looked_blocks=None if ended is not None or halving_of(frame.decisions) else _last_look(frame.decisions),
+        ended_by_look=ended is not None,
         after_decision=0 if end is None else int(np.sum(integers(trials, "block") >= end.blocks)),
     )
 

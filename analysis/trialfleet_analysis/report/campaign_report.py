@@ -58,7 +58,8 @@ class CampaignProgress:
     first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them. `after_decision`:
     terminal trials of blocks that the look which ended the campaign did not count. `way_on`: what runs the trials
     that are missing; `halted`: nothing of the campaign starts before that. `looked_blocks`: those that the last
-    look counted; None: none was taken, or it ended the campaign."""
+    look counted; None: none was taken, or it ended the campaign. `ended_by_look`: one did, and no reps were added
+    since."""
 
     interim: bool
     planned: int
@@ -77,6 +78,7 @@ class CampaignProgress:
     way_on: str = ""
     halted: bool = False
     looked_blocks: int | None = None
+    ended_by_look: bool = False
 
     @property
     def counted_trials(self) -> str:
@@ -186,7 +188,7 @@ class Report:
         """`decided`: a declared look, or a bet, has ended the campaign before its last trial."""
         if not self.progress.interim:
             return "final"
-        return "decided" if self.design.has_ended(self.analysis.found) else "interim"
+        return "decided" if self.progress.ended_by_look else "interim"
 
     @property
     def design(self) -> AnyDesign:

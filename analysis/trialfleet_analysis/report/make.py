@@ -82,7 +82,7 @@ def _refuse_below(found: CampaignTables, where: str) -> None:
         raise OperatorError(
             f"{cells} below the plan: {emptiest(below)}",
             where=where,
-            hint=f"{found.frame.way_on}; without --complete only full blocks count",
+            hint=f"{found.way_on}; without --complete only full blocks count",
         )
 
 

@@ -100,7 +100,7 @@ def _only_these(result: DeclaredResult) -> Iterator[str]:
 def _interim(report: Report) -> Iterator[str]:
     progress = report.progress
     design, found = report.design, report.analysis.found
-    if progress.interim and (note := design.note_interim(found)):
+    if report.state == "decided" and (note := design.note_interim(found)):
         yield note
     elif progress.interim:
         are = "is" if progress.terminal == 1 else "are"
@@ -114,8 +114,8 @@ def _interim(report: Report) -> Iterator[str]:
             f"The declared result is as of the look after block {progress.looked_blocks}. The conditions' rates, "
             f"and {others}, count all {plural(progress.complete_blocks, 'complete block')}."
         )
-    if progress.extended_after_look and not design.has_ended(found):
-        only = design.except_when_extended()
+    if progress.extended_after_look and not progress.ended_by_look:
+        only = design.except_when_extended(found)
         yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
 
 
@@ -157,9 +157,10 @@ def _waiting(report: Report) -> str:
     numbers = "All other numbers" if _is_between_looks(report) else "All numbers"
     made = f"{numbers} are made of the {_first(progress.complete_blocks)} of {progress.blocks} only{later}"
     none_yet = f"No block of {progress.blocks} is complete yet, and numbers are made of complete ones only{later}"
+    but = report.design.except_when_monitored(report.analysis.found)
     return (
         f"{made if progress.complete_blocks else none_yet}: early finishers would bias them. "
-        f"This look is recorded, and no p-value{report.design.except_when_monitored()} is valid under monitoring: "
+        f"This look is recorded, and no p-value{but} is valid under monitoring: "
         f"looking again and again finds something by chance: {PEEKING}."
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,13 +10,15 @@ from typing import Any, Literal, cast
 
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import Frame, read_frame, read_ledger, record_look
-from trialfleet_analysis.tables.columns import some, texts, truths
+from trialfleet_analysis.tables.columns import among, numbers, some, texts, truths
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
 from trialfleet_analysis.tables.made_of_rows import attempts_table, trials_table
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
 from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import is_out_of_money
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.stored_journal import StoredJournal
 
@@ -52,6 +55,15 @@ class CampaignTables:
     def monitored(self) -> bool:
         """Whether numbers seen now may still change: blocks are open. What a halted task lacks changes none."""
         return self.interim and self.blocks < self.frame.reps
+
+    @property
+    def way_on(self) -> str:
+        """What runs the trials that are missing."""
+        measured = some(self.trials, among(self.trials, "verdict", list(Verdict)))
+        costs = (None if math.isnan(one) else one for one in numbers(measured, "cost_usd").tolist())
+        priced = zip((name or "" for name in texts(measured, "condition")), costs, strict=True)
+        plan, amendments = self.frame.plan, self.frame.amendments
+        return self.frame.describe_way_on(out_of_money=is_out_of_money(plan, amendments, priced))
 
     @property
     def tampered(self) -> str:

@@ -91,10 +91,10 @@ class AnytimeDesign(Design[Primary, AnytimeFinding]):
             return None
         return "A block's bets ended the campaign: only the p-values of contrasts on these tasks allow for that."
 
-    def except_when_monitored(self) -> str:
+    def except_when_monitored(self, found: AnytimeFinding) -> str:
         return " but those of contrasts on these tasks"
 
-    def except_when_extended(self) -> str:
+    def except_when_extended(self, found: AnytimeFinding) -> str:
         return ", except for those of contrasts on these tasks, which hold at any look"
 
     def note_on_contrasts(self) -> str:

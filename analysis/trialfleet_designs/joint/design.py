@@ -74,6 +74,12 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
     def section(self, found: JointFinding, reported: Reported) -> ReportSection:
         return metric_section(found.metric)
 
+    def except_when_monitored(self, found: JointFinding) -> str:
+        return " but those of the declared question, which allow for its looks," if found.within.planned else ""
+
+    def except_when_extended(self, found: JointFinding) -> str:
+        return "; the declared question's tests are those of its looks" if found.within.planned else ""
+
     def note_interim(self, found: JointFinding) -> str | None:
         if found.ended is None:
             return None

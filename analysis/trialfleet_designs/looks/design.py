@@ -108,10 +108,10 @@ class LooksDesign(Design[Primary, LooksFinding]):
             return None
         return "A declared look ended the campaign: only the p-values of contrasts on these tasks allow for that."
 
-    def except_when_monitored(self) -> str:
+    def except_when_monitored(self, found: LooksFinding) -> str:
         return " but those that allow for the declared looks"
 
-    def except_when_extended(self) -> str:
+    def except_when_extended(self, found: LooksFinding) -> str:
         return "; the declared contrast's p and limits are those of the look that decided"
 
     def note_on_contrasts(self) -> str:

@@ -72,6 +72,12 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
     def lead_section(self, found: MetricFinding, reported: Reported) -> ReportSection:
         return metric_section(found)
 
+    def except_when_monitored(self, found: MetricFinding) -> str:
+        return " but that of the declared metric, which allows for its looks," if found.planned else ""
+
+    def except_when_extended(self, found: MetricFinding) -> str:
+        return "; the declared metric's p and interval are those of its looks" if found.planned else ""
+
     def note_interim(self, found: MetricFinding) -> str | None:
         if found.ended is None:
             return None

@@ -72,6 +72,12 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
     def lead_section(self, found: QuestionFinding, reported: Reported) -> ReportSection:
         return question_section(found)
 
+    def except_when_monitored(self, found: QuestionFinding) -> str:
+        return " but that of the declared question, which allows for its looks," if found.planned else ""
+
+    def except_when_extended(self, found: QuestionFinding) -> str:
+        return "; the declared question's p and interval are those of its looks" if found.planned else ""
+
     def note_interim(self, found: QuestionFinding) -> str | None:
         if found.ended is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, cast
@@ -23,7 +23,7 @@ from trialfleet_controller.status.outcomes import (
     without_tampered,
 )
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_cost, ends_at, in_force, planned_reps, select_halted_cells
+from trialfleet_ledger.amendments import ends_at, in_force, is_out_of_money, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.compared_tasks import select_compared
 from trialfleet_ledger.designs.looks import Decision, revised_reps, stopped
@@ -115,8 +115,8 @@ class CampaignStatus:
     from their controller's last heartbeat. `controller`: who claimed the campaign last; None: nobody.
     `out_of_time`: trials are open, and the wall-clock limit has passed. `unreadable`: records of halts, amendments
     and epochs that cannot be read. `bundles`: what the counts rest on, because no bundle is read here.
-    `cost_usd`: of the measured trials so far; None: none has a known cost. `projected_cost_usd`: of all planned
-    trials, from the complete blocks; None before the first. Neither counts lost attempts."""
+    `cost_usd`: of the measured trials so far; None: none has a known cost. `projected_cost_usd`: with the open
+    trials, at what those of complete blocks cost; None before the first. Neither counts lost attempts."""
 
     campaign: str
     dry_run: bool
@@ -238,22 +238,20 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     first_at = next((epoch.at for epoch in claims.records if epoch.number == 1), None)
     end = ends_at(plan, amended.records, first_at) if status.terminal < status.planned else None
     status.out_of_time = end is not None and store.now() >= end
-    status.out_of_money = status.terminal < status.planned and _is_out_of_money(plan, amended.records, outcomes)
+    status.out_of_money = status.terminal < status.planned and is_out_of_money(
+        plan, amended.records, _costs(outcomes)
+    )
     status.state = _state(status)
     if status.state is State.RUNNING:
         _explain_width(plan, status)
     return status
 
 
-def _is_out_of_money(plan: Plan, amendments: Sequence[Amendment], outcomes: Sequence[dict[str, Any]]) -> bool:
-    """By the measured trials alone, as the dispatcher prices them: what lost attempts have cost comes on top."""
-    cap, most = effective_cost(plan, amendments), plan.limits.cost_usd
-    if cap is None or most is None:
-        return False
-    metered = {name for name, agent in plan.agents.items() if agent.spec.model is not None}
-    measured = (one for one in outcomes if one["scored"] is not None and one["trial"]["condition"] in metered)
-    costs = (finite(one["scored"]["metrics"]["cost_usd"]) for one in measured)
-    return sum(most if cost is None else cost for cost in costs) + most > cap + 1e-9
+def _costs(outcomes: Iterable[dict[str, Any]]) -> Iterator[tuple[str, float | None]]:
+    """Of each measured trial, with its condition."""
+    for one in outcomes:
+        if one["scored"] is not None:
+            yield one["trial"]["condition"], finite(one["scored"]["metrics"]["cost_usd"])
 
 
 def _explain_width(plan: Plan, status: CampaignStatus) -> None:

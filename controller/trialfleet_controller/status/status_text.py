@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
+from trialfleet_ledger.amendments import word_resume
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.designs.looks import PEEKING
 from trialfleet_ledger.designs.schedules import word_p
@@ -88,9 +89,11 @@ def _of_declared(status: CampaignStatus) -> list[str]:
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken{revised}"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
+    if status.looks_taken >= status.looks_planned:
+        return [taken]
     return [
         taken,
-        *_table_of_looks(status.look_bounds),
+        *(_table_of_looks(status.look_bounds) if status.look_bounds else ()),
         f"stopping for what is seen in between is not valid: {PEEKING}",
     ]
 
@@ -148,24 +151,38 @@ def _of_next_step(status: CampaignStatus) -> list[str]:
             return [f"its controller is alive: {_named(status.controller)}"]
         case State.STALLED if status.controller is not None:
             gone = _named(status.controller)
-            return [f"its controller has ended: {gone}; pods may still run; `trialfleet resume` continues"]
+            first = "fix what halted it, then " if status.halts else ""
+            ended = f"its controller has ended: {gone}; pods may still run"
+            return ["; ".join((ended, *_of_limits(status), f"{first}{_resume(status)} continues"))]
         case State.HALTED:
-            return ["no controller drives it; fix what halted it, then `trialfleet resume --lift`"]
+            fix = f"fix what halted it, then {_resume(status)}"
+            return ["; ".join(("no controller drives it", *_of_limits(status), fix))]
         case State.INCOMPLETE if status.terminal < status.planned:
             return [_of_open(status)]
         case State.INCOMPLETE:
-            return ["every trial has ended; trials abandoned after repeated losses have no measurement"]
+            return ["every trial has ended; those that are abandoned have no measurement"]
         case _:
             return []
 
 
 def _of_open(status: CampaignStatus) -> str:
     rest = f"trials without an outcome: {status.planned - status.terminal}"
-    if status.out_of_time:
-        return f"the wall-clock limit is reached; {rest}; `trialfleet resume --wall-clock SECONDS` starts them"
-    if status.out_of_money:
-        return f"the cost cap allows no other trial; {rest}; `trialfleet resume --cost USD` starts them"
-    return f"no controller drives it; {rest}; `trialfleet resume` continues"
+    limits = _of_limits(status)
+    if limits:
+        return "; ".join((*limits, rest, f"{_resume(status)} starts them"))
+    return f"no controller drives it; {rest}; {_resume(status)} continues"
+
+
+def _of_limits(status: CampaignStatus) -> list[str]:
+    return [
+        *(["the wall-clock limit is reached"] if status.out_of_time else []),
+        *(["the cost cap allows no other trial"] if status.out_of_money else []),
+    ]
+
+
+def _resume(status: CampaignStatus) -> str:
+    limits = {"out_of_time": status.out_of_time, "out_of_money": status.out_of_money}
+    return word_resume(halted=bool(status.halts), **limits)
 
 
 def _named(controller: Controller) -> str:
@@ -182,7 +199,7 @@ def _named(controller: Controller) -> str:
 def _of_rates(status: CampaignStatus) -> list[str]:
     return [
         f"pass rates: {status.complete_blocks} of {plural(status.blocks, 'block')} complete; only these are used,",
-        "and each rate is the mean of its tasks' rates, as in the report",
+        "and each rate is the mean of its tasks' rates; the report may compare fewer tasks",
     ]
 
 

@@ -1,0 +1,101 @@
+"""What `status` prints agrees with its own data and with the report, in random campaigns; and the command that it
+advises has every option that it needs."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support import ledgers, printed_samples
+from tests.support.random_ledgers import DrawnLedger, draw_ledger
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
+from trialfleet_controller.status.status_text import lines
+
+PARTS = 6
+SEEDS = (63, 866, *range(45))  # 39 and 63 were given reps after their last look; 866: its last trials are dear
+COMPARE_ALIKE = ("fixed", "looks", "bets", "trend")  # without values, and without looks at a question
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_status_and_report_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: int) -> None:
+    printed_samples.leave_out_what_takes_long(monkeypatch)
+    for seed in SEEDS[part::PARTS]:
+        drawn = draw_ledger(seed, tmp_path / str(seed))
+        status, report = read_status(drawn.store, drawn.name), ledgers.read(drawn.store, drawn.name)
+        assert contradictions(status) + differences(drawn, status, report) == [], (seed, drawn.happened)
+
+
+def contradictions(status: CampaignStatus) -> list[str]:
+    """In the status alone."""
+    found, text = list[str](), "\n".join(lines(status))
+    for name, one in status.conditions.items():
+        if one.measured + one.abandoned + one.running + one.pending > one.planned:
+            found.append(f"{name}: more trials than planned")
+        if one.interim_measured > one.measured or one.interim_passed > one.interim_measured:
+            found.append(f"{name}: rates of more trials than were measured")
+    if sum(one.lost_attempts for one in status.conditions.values()) != sum(status.losses.values()):
+        found.append("lost attempts by condition and by class differ")
+    if sum(one.interrupted for one in status.conditions.values()) != sum(status.stops.values()):
+        found.append("stopped attempts by condition and by class differ")
+    money = [float(one.replace(",", "")) for one in re.findall(r"\$([\d,.]+\d)", text)]
+    if money != sorted(money):
+        found.append("all trials cost less than those measured so far")
+    if re.search(r"check after block *$", text, re.MULTILINE):
+        found.append("a table of looks without a look")
+    if status.looks_taken == status.looks_planned and "what is seen in between" in text:
+        found.append("a warning about looks that are over")
+    return found
+
+
+def differences(drawn: DrawnLedger, status: CampaignStatus, report: Report) -> list[str]:
+    found, progress = list[str](), report.progress
+    counts = status.planned, status.terminal, status.complete_blocks, status.blocks
+    measured = sum(one.measured for one in status.conditions.values())
+    if (*counts, measured) != (
+        *(progress.planned, progress.terminal, progress.complete_blocks, progress.blocks, progress.measured),
+    ):
+        found.append(f"other counts: {counts}, {measured}: {progress}")
+    rates = {
+        one.condition: (one.passes, one.valid, _rounded(one.these_tasks.estimate)) for one in report.conditions
+    }
+    shown = {
+        name: (one.interim_passed, one.interim_measured, _rounded(one.interim_rate))
+        for name, one in status.conditions.items()
+    }
+    if drawn.happened[0] in COMPARE_ALIKE and shown != rates:
+        found.append(f"other rates: {shown}: {rates}")
+    decided = status.state is State.DECIDED
+    if progress.interim and status.state is not State.CANCELLED and decided != (report.state == "decided"):
+        found.append(f"{status.state} and {report.state}")
+    says = re.search(r"`(trialfleet resume[^`]*)`", "\n".join(lines(status)))
+    way_on = open_campaign(drawn.store, drawn.name, verify=False).way_on
+    if progress.interim and says is not None and status.refused is None and says[0] not in way_on:
+        found.append(f"{says[0]}: {way_on}")
+    return found
+
+
+def _rounded(rate: float | None) -> float | None:
+    return None if rate is None else round(rate, 9)
+
+
+STOPPED = (State.STALLED, State.HALTED, State.INCOMPLETE)
+
+
+@pytest.mark.parametrize(
+    ("state", "halts", "time", "money"), list(itertools.product(STOPPED, *[(False, True)] * 3))
+)
+def test_the_advised_command_has_the_options_that_it_needs(
+    state: State, *, halts: bool, time: bool, money: bool
+) -> None:
+    halts = halts or state is State.HALTED
+    open_still = next(one for one in printed_samples.statuses() if one.state is state)
+    status = replace(open_still, halts=["the campaign: x"] * halts, out_of_time=time, out_of_money=money)
+    [command] = re.findall(r"`(trialfleet resume[^`]*)`", "\n".join(lines(status)))
+    needed = {"--lift": halts, "--wall-clock": time, "--cost": money}
+    assert {option: option in command for option in needed} == needed
