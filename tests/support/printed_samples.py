@@ -209,7 +209,7 @@ def statuses() -> Iterator[CampaignStatus]:
     yield replace(bare, halving_after=1, halved=["placebo", "flat_llm"])
     for wait in Wait:
         yield replace(bare, pending={wait: 1}, unplaced=unplaced_message({wait: 1}, 5, Limits()))
-    yield replace(bare, tampered=[f"end of trial {n}" for n in range(20)], left_out=1, quarantined=2)
+    yield replace(bare, tampered=[f"end of trial {n}" for n in range(20)], left_out=1, quarantined=2, unplanned=1)
     yield replace(bare, equal_arms=[one.describe_equality() for one in EQUAL])
     yield replace(bare, left_out=2, refused="its plan was changed", state=State.INCOMPLETE, controller=ended)
     yield replace(

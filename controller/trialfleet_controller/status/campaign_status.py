@@ -149,6 +149,7 @@ class CampaignStatus:
     quarantined: int = 0
     tampered: list[str] = field(default_factory=list[str])  # records that are not as they were written
     left_out: int = 0  # trials without an outcome that never run again, because of such records
+    unplanned: int = 0  # outcomes that the plan has no place for
     refused: str | None = None  # why `resume` starts nothing
     out_of_money: bool = False  # trials are open, and the cost cap allows none of them
     bundles: str = (
@@ -185,13 +186,17 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records)
     reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
-    stored = read_outcomes(store, campaign)
+    every, own = read_outcomes(store, campaign), frozenset(cells)
+    stored = [
+        one for one in every if (cell := _cell(one)) in own and planned.includes(cell, one["trial"]["block"])
+    ]
     done = {outcome["trial"]["id"] for outcome in stored}
     if len(done) < planned.trials(cells):
         read_begun(reads, journal, done)
     refusal = journal.refusal(reads.read.get(keys.plan(campaign)) or "")
     faults, store = {**reads.find_faults(), **refusal}, whole
     tampered = done if keys.PLAN in faults else by_trial(faults).keys()
+    unplanned = len(every) - len(stored)
     left_out = stand_in_outcomes(plan, planned.most, by_trial(faults).keys() - done)
     stored += [outcome.model_dump(mode="json") for outcome in left_out]
     outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
@@ -218,6 +223,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         banner=plan.banner,
         tampered=[*of_campaign(faults), *by_trial(faults).values()],
         left_out=len(left_out),
+        unplanned=unplanned,
         refused=next(iter(refusal.values()), None),
         deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],

@@ -35,6 +35,10 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *([f"cancelled by {one_line(status.cancelled)}"] if status.cancelled else []),
         *(f"halted: {one_line(halt, MESSAGE_CHARS)}" for halt in status.halts),
         *(f"cannot be read: {one_line(record)}" for record in status.unreadable),
+        *(
+            [f"left out: {plural(status.unplanned, 'outcome')} that the plan has no place for"]
+            * bool(status.unplanned)
+        ),
         *_of_looks(status),
         *status.equal_arms,
         *_of_agents(status),

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ledgers, printed_samples
+from tests.support import ledgers, printed_samples, records
 from tests.support.random_ledgers import DrawnLedger, draw_ledger
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.records.verdicts import Verdict
 
 PARTS = 6
 SEEDS = (63, 866, *range(45))  # 39 and 63 were given reps after their last look; 866: its last trials are dear
@@ -99,3 +100,15 @@ def test_the_advised_command_has_the_options_that_it_needs(
     [command] = re.findall(r"`(trialfleet resume[^`]*)`", "\n".join(lines(status)))
     needed = {"--lift": halts, "--wall-clock": time, "--cost": money}
     assert {option: option in command for option in needed} == needed
+
+
+@pytest.mark.parametrize("condition", ["none", "unknown"])
+def test_an_outcome_without_a_place_in_the_plan_is_named_and_not_counted(tmp_path: Path, condition: str) -> None:
+    store = ledgers.write(tmp_path, ledgers.plan(reps=2), lambda _: ledgers.Fate())
+    known = ledgers.trials(ledgers.plan(reps=3))[-1]
+    trial = known.model_copy(update={"condition": condition, "id": "b" * 26})
+    ledgers.put(store, f"demo/outcomes/{trial.id}.json", records.outcome(trial, Verdict.PASSED))
+    text = lines(read_status(store, "demo"))
+    assert text[0] == "demo: complete; 8 of 8 trials"
+    assert "left out: 1 outcome that the plan has no place for" in text
+    assert "Left out: 1 outcome that the plan has no place for." in ledgers.read(store).cautions
