@@ -27,6 +27,7 @@ from trialfleet_ledger.designs.question import QuestionPrimary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_statistics.comparisons import PairedT, RepositoriesTest
 from trialfleet_statistics.estimates import Estimand
 from trialfleet_statistics.pooling import CampaignVariance
@@ -53,6 +54,7 @@ class CampaignEvidence:
     evidence: PairEvidence | None = None
     effect: DeclaredEffect | None = None
     tampered: str = ""  # what is not as it was written
+    cut_short: bool = False  # by a cancellation or the wall-clock limit, before its last trial
 
     @property
     def plan(self) -> Plan:
@@ -124,6 +126,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
         evidence=design.multiply(finding),
         effect=effect,
         tampered=found.tampered,
+        cut_short=_is_cut_short(found),
     )
 
 
@@ -172,6 +175,12 @@ def _refuse_without_look(found: CampaignTables, where: str) -> None:
             where=where,
             hint=f"{found.way_on}; until then leave it out",
         )
+
+
+def _is_cut_short(found: CampaignTables) -> bool:
+    """A campaign that ran to its end before is not: its limit is behind it, too."""
+    stopped = found.frame.cancel is not None or found.frame.out_of_time
+    return stopped and (found.interim or LossClass.CANCELLED in texts(found.trials, "abandoned"))
 
 
 def _refuse_unfinished(found: CampaignTables, where: str) -> None:

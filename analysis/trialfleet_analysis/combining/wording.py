@@ -189,7 +189,7 @@ def doubt_mean(random: RandomEffects, campaigns: Sequence[WeighedCampaign], *, i
 
 def _irregular(one: CampaignEvidence) -> Iterator[str]:
     frame = one.frame
-    if frame.cancel is not None or frame.out_of_time:
+    if one.cut_short:
         yield f"{one.label} was ended before its plan was run: if its results were seen, its p is not as planned."
     if any(amendment.reps is not None and amendment.after_look for amendment in frame.amendments):
         yield f"{one.label} got more reps after its results were seen: its p is not as planned."

@@ -27,6 +27,8 @@ from trialfleet_analysis.combining.render import to_json
 from trialfleet_analysis.combining.sameness import refuse_twice
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_controller.dispatch.epochs import HeartbeatConfig, claim
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.looks import StopRule
@@ -263,3 +265,18 @@ def test_an_undefined_number_is_null_with_its_reason(tmp_path: Path) -> None:
     )
     assert told["decision"] == "not_possible"
     assert " (each of the 2 tasks always passed or always failed under both conditions): " in told["answer"][0]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_only_what_was_cut_short_is_said_to_have_ended_early(tmp_path: Path, *, cut: bool) -> None:
+    """A campaign that ran to its end has its wall-clock limit behind it too."""
+    ended = made(tmp_path, "c0", ONE, wall_clock_s=1.0)
+    claim(store_of(ended), "c0", HeartbeatConfig()).end()
+    epoch = tmp_path / "c0" / "epochs" / "1.json"
+    epoch.write_bytes(canonical_json(json.loads(epoch.read_bytes()) | {"at": 0.0}))
+    if cut:
+        outcome = next((tmp_path / "c0" / "outcomes").iterdir())
+        lost = {"scored": None, "bundle": None, "bundle_sha256": None, "abandoned": "cancelled"}
+        outcome.write_bytes(canonical_json(json.loads(outcome.read_bytes()) | lost | {"losses": ["cancelled"]}))
+    found = added_up([ended, made(tmp_path, "c1", TWO)])
+    assert any("was ended before its plan was run" in one for one in found.cautions) == cut
