@@ -29,7 +29,7 @@ def contradictions(found: DrawnCampaign) -> list[str]:
             report.analysis.design, _contrast
         )(report)
     ]
-    every += [*_counts(found)]
+    every += [*_counts(found), *_methods(report)]
     every += [one for size in SIZE.finditer(" ".join(report.answer)) for one in _sums(size)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
 
@@ -212,6 +212,12 @@ def _counts(found: DrawnCampaign) -> Iterator[str]:
         yield f"{found.ran} trials were run"
     if report.decision != "undefined" and any(task not in text for task in compared.thin):
         yield "a task that was left out by losses is not named"
+
+
+def _methods(report: Report) -> Iterator[str]:
+    bets = report.analysis.design == "anytime"
+    if bets and any("normal approximation" in caution or "exact test" in caution for caution in report.cautions):
+        yield "limits by bets rest on no approximation, and no exact test decides"
 
 
 CHECKS = {"trend": _trend, "question": _question, "metric": _metric, "joint": _joint}

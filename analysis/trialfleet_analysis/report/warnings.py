@@ -73,11 +73,12 @@ def cautions(report: Report) -> tuple[str, ...]:
 
 def _of_contrast(result: DeclaredResult) -> Iterator[str]:
     on_these = result.contrast.these_tasks
-    yield from _conflict(on_these)
+    by_bets = not result.design.is_fixed_on("these_tasks")
+    yield from _conflict(on_these, by_bets=by_bets)
     yield from _wide(on_these)
     if not result.design.allows_for_looks:
         yield from _single_task(on_these, result.declared.alpha)
-    yield from _disagreement(on_these)
+    yield from _disagreement(on_these, by_bets=by_bets)
     if result.estimand == "tasks_like_these":
         yield from _few_tasks(result.contrast)
 
@@ -360,8 +361,13 @@ def _losses(report: Report) -> Iterator[str]:
         )
 
 
-def _conflict(found: OnTheseTasks) -> Iterator[str]:
-    if found.conflict:
+def _conflict(found: OnTheseTasks, *, by_bets: bool) -> Iterator[str]:
+    if found.conflict and by_bets:
+        yield (
+            "On these tasks the test by bets and the mean difference point in opposite directions: bets are on "
+            "complete pairs, the mean is of every valid trial. State no direction."
+        )
+    elif found.conflict:
         yield (
             "On these tasks the exact test and the mean difference point in opposite directions: tasks differ so "
             "much in their numbers of valid trials that the test’s whole-number weights follow the mean only "
@@ -390,10 +396,13 @@ def _single_task(found: OnTheseTasks, alpha: float) -> Iterator[str]:
         )
 
 
-def _disagreement(part: OnTheseTasks) -> Iterator[str]:
+def _disagreement(part: OnTheseTasks, *, by_bets: bool) -> Iterator[str]:
     if part.agrees is None:
         return
-    if 0 < part.informative <= FEW_INFORMATIVE:
+    if by_bets:  # its interval is by the same bets, with no approximation
+        if not part.agrees:
+            yield "On these tasks the test by bets and its interval decide differently. The p-value decides."
+    elif 0 < part.informative <= FEW_INFORMATIVE:
         does = "does" if part.informative == 1 else "do"
         decides = "" if part.agrees else f"; it {_leaves_out(part.difference)}, and the exact test disagrees"
         yield (
