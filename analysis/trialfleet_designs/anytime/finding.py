@@ -181,10 +181,11 @@ def at_any_look(found: Contrast, anytime: AnytimeFinding, scheme: Scheme, column
     seen = decided_counts([one.stage for one in scheme.decisions], anytime.tasks)[1]
     told = int(np.sum(informative(*seen)))
     test = _declared_bets(scheme).test(told, NOT_SETTLED if anytime.taken else NO_LOOK)
+    empty = tuple(one for one in found.compared.empty if one not in (*anytime.tasks, *anytime.left))
     found = replace(
         found,
         these_tasks=replace(found.these_tasks, strata=len(anytime.tasks), informative=told),
-        compared=replace(found.compared, tasks=anytime.tasks, thin=anytime.left),
+        compared=replace(found.compared, tasks=anytime.tasks, thin=anytime.left, empty=empty),
         treatment_rate=anytime.treatment_rate,
         control_rate=anytime.control_rate,
     )
