@@ -133,12 +133,12 @@ def _follow_imports(
     it: a workspace may have a folder there. What else an `@path` names (code, a manifest) is the workspace's."""
     found = dict[str, str]()
     level = dict(sources)
-    for _ in range(DEEPEST_IMPORT):
+    for depth in range(DEEPEST_IMPORT):
         texts = listing.read(sorted({*level.values()}))
         named = {
             target
             for path, file in level.items()
-            if has_imports(path, texts[file])
+            if depth or has_imports(path, texts[file])
             for base in (path, file)
             for target in find_imports(base, read_text(texts[file]))
         }

@@ -18,7 +18,9 @@ from trialfleet_ledger.records.receipts import FileRole
 ROOT = "files"  # name of the root's text
 ReadFile = Callable[[str], bytes | None]
 
-_LOOKS_LIKE_A_PATH = re.compile(r"/|\.(?i:md|mdc|txt|rst|toml|ya?ml|json)$|^[A-Z]{6,}$")  # README, LICENSE, …
+# Documents without a suffix.
+PAGES = "README|CHANGELOG|CHANGES|CONTRIBUTING|LICEN[CS]E|COPYING|NOTICE|AUTHORS|HACKING|INSTALL"
+_LOOKS_LIKE_A_PATH = re.compile(rf"/|\.(?i:md|mdc|txt|rst|toml|ya?ml|json)$|^(?:{PAGES})$")
 DEEPEST_IMPORT = 5  # imports of imports
 _MOST_IMPORTS = 200  # of a condition
 _DESCRIPTION = re.compile(r"^description:[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)

@@ -14,7 +14,11 @@ from trialfleet_ledger.errors import OperatorError
 
 UNLOADED = "CONTEXT.md"  # no agent loads a file of this name
 PROMPT = "prompt"  # where the root's text is for an agent that loads no file
-_IMPORT = re.compile(r"(?<![^\s*_\[])@((?:\\ |[^\s`'\"])+)")  # also emphasised, or as the text of a link
+# Code in backquotes, or an import: also emphasised, or as the text of a link.
+_IMPORT = re.compile(
+    r"(?<!`)(?P<ticks>`+)(?!`).{1,2000}?(?<!`)(?P=ticks)(?!`)|(?<![^\s*_\[])@(?P<path>(?:\\ |[^\s`'\"])+)"
+)
+_NO_RULE = re.compile(r"\W*(?:(?:see|read|follow|use|refer to)\b[\w\s]*)?\W*", re.IGNORECASE)  # beside an import
 _DEEPEST = 5  # imports of imports
 _READ = (LineKind.PROSE, LineKind.HEADING)  # lines whose imports count
 _SILENT = (LineKind.BLANK, LineKind.COMMENT, LineKind.HEADING)
@@ -98,11 +102,14 @@ def _loaded_twice(files: Mapping[str, bytes], reading: FileReading, hooked: Coll
 
 
 def _points_at(files: Mapping[str, bytes], path: str, node: str) -> bool:
-    """Whether a file consists of headings, comments and lines that import `node` alone."""
+    """Whether a file consists of headings, comments and lines that import `node` and say nothing else."""
     folder, imports = posixpath.dirname(path), False
     for line in scan(files[path].decode(errors="replace")):
-        found = {inside(posixpath.join(folder, _path_of(one))) for one in _IMPORT.finditer(line.text)}
-        if line.kind in _READ and found == {node}:
+        imported = [one for one in _IMPORT.finditer(line.text) if one["path"]]
+        found = {inside(posixpath.join(folder, _path_of(one))) for one in imported}
+        beside = _IMPORT.sub(lambda one: "" if one["path"] else one[0], line.text)
+        is_silent = line.kind is LineKind.HEADING or (line.kind in _READ and _NO_RULE.fullmatch(beside))
+        if is_silent and found == {node}:
             imports = True
         elif found or line.kind not in _SILENT:
             return False
@@ -144,20 +151,20 @@ def replace_imports(text: str, read: Callable[[str], str | None]) -> str:
     r"""`text` with what `read` says of each path that it imports by `@path`; None: that stays. A blank of a path
     is escaped, and `#section` is no part of it.
 
-    >>> replace_imports(r"# A **@a.md** `@b.md` @my\ c.md#d, me@e.md", "<{}>".format)
-    '# A **<a.md>** `@b.md` <my c.md>, me@e.md'
+    >>> replace_imports(r"# A **@a.md** `x @b.md` @my\ c.md#d, me@e.md", "<{}>".format)
+    '# A **<a.md>** `x @b.md` <my c.md>, me@e.md'
     """
 
     def replaced(found: re.Match[str]) -> str:
-        said = read(_path_of(found))
-        return found[0] if said is None else said + found[1][len(_written(found)) :]
+        said = read(_path_of(found)) if found["path"] else None
+        return found[0] if said is None else said + found["path"][len(_written(found)) :]
 
     lines = (_IMPORT.sub(replaced, line.text) if line.kind in _READ else line.text for line in scan(text))
     return "\n".join(lines)
 
 
 def _written(found: re.Match[str]) -> str:
-    return found[1].partition("](")[0].rstrip(".,;:)*_")
+    return found["path"].partition("](")[0].rstrip(".,;:)*_")
 
 
 def _path_of(found: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from trialfleet_deliveries.text_matching import BYTE_ORDER_MARK, DeclaredWords, TextIndex, TextMatch
+from trialfleet_deliveries.text_matching import BYTE_ORDER_MARK, GRAM, DeclaredWords, TextIndex, TextMatch
 from trialfleet_ledger.records.receipts import Arrival, ByteRange, FileRole, Receipt, TextChange
 
 LARGEST = 2 * 2**20  # characters of declared texts that are looked for, all together
@@ -166,6 +166,7 @@ class ReceivedTexts:
         listed = self._received.get(_name_listing(one.name), _Received())
         plain = Receipt(name=one.name, channel=one.channel, path=one.path, role=one.role, size=one.size)
         is_opened_on_demand = one.role in (FileRole.SKILL, FileRole.SUBAGENT, FileRole.COMMAND)
+        can_be_listed = is_opened_on_demand and len(listing.words) >= GRAM  # fewer words stand in any prompt
         if self.requests == 0 or not words.words:
             return plain
         seen = (received.mask & words.required).bit_count()
@@ -182,7 +183,7 @@ class ReceivedTexts:
                 "changes": changes,
                 "copies": received.copies,
                 "first_request": received.first_request if seen else None,
-                "listed": listed.mask == listing.required if is_opened_on_demand and listing.words else None,
+                "listed": listed.mask == listing.required if can_be_listed else None,
                 "opened": seen > 0 if is_opened_on_demand else None,
             }
         )

@@ -18,12 +18,13 @@ from trialfleet_ledger.secret_values import find_issued, is_secret_name, judge_v
 from trialfleet_repository.trees import EntryKind, Tree
 
 _VARIABLES = {"env", "environment", "headers", "http_headers", "httpheaders"}  # tables of names and values
-_NAME = r"""(?<![\w$])([A-Z][A-Z0-9_]+)["']?\s*[:=]\s*"""
+_NAME = r"""(?<![\w$])([A-Z][A-Z0-9_]+)["']?[ \t]*[:=][ \t]*"""
 _ASSIGNED = re.compile(_NAME + r"""["']?([^"'\s,}#]+)""")
-_ASSIGNED_IN_ENV = re.compile(_ASSIGNED.pattern, re.IGNORECASE)
+_ASSIGNED_IN_ENV = re.compile(rf"^[ \t]*(?:export[ \t]+)?{_ASSIGNED.pattern}", re.IGNORECASE | re.MULTILINE)
 _ASSIGNED_IN_CODE = re.compile(_NAME + r"""["']([^"'\n]+)""")
 _NAMED = re.compile(  # anywhere: apiKey = "…", ?token=…, Authorization: Bearer …
-    r"""(?<![\w-])([A-Za-z_][\w-]*)["']?\s{0,9}[:=]\s{0,9}["']?(?=(?:(?:Bearer|Basic|Token)\s)?([^"'\s,;}&#]{20,200}))"""
+    r"""(?<![\w-])([A-Za-z_][\w-]*)["']?[ \t]{0,9}(?::=|=>|[:=])[ \t]{0,9}["']?"""
+    r"""(?=(?:(?:Bearer|Basic|Token)\s)?([^"'\s,;}&#]{20,200}))"""
 )
 _CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
 _ARGUMENT = re.compile(  # NAME=value, --name=value, Name: value, Name: Scheme value; no sentence
@@ -33,6 +34,7 @@ _REFERENCE = re.compile(
     r"^(?:\w+ )?\$(?:env:)?\w+$|^(?:\w+ )?\$\(|\$\{[\w:]+|\{env:|\{\{|<[^<>]+>|^%\w+%$|^@"
 )  # also after the scheme of an Authorization
 _PLACEHOLDER = re.compile(r"your|xxx|example|placeholder|changeme|dummy|\.\.\.|\*\*\*", re.IGNORECASE)
+_NO_SECRET = re.compile(r"sha\d+[-:]|AAAA[A-Z]3Nz")  # digests, public keys
 _LOCAL_ADDRESS = re.compile(r"://[^/\s:@]+:[^/\s:@]+@(?:localhost|127\.0\.0\.1|\[::1\]|[\w-]+(?=[:/\s]|$))")
 _HOST = re.compile(r"[\w.-]*")
 _STRING = r'"(?:\\.|[^"\\\n])*"?'  # an open one too: a search that fails starts again at the next quote
@@ -82,8 +84,13 @@ def find_secrets(tree: Tree) -> Iterator[SecretPlace]:
 
 
 def _decode(data: bytes) -> str:
-    """Without a byte order mark."""
-    return data.decode("utf-16" if data.startswith(_MARKS) else "utf-8-sig", errors="replace")
+    """Without a byte order mark. Where every other byte is a zero, it is UTF-16 without one."""
+    if data.startswith(_MARKS):
+        return data.decode("utf-16", errors="replace")
+    zeros = [data[first::2].count(0) for first in (0, 1)]
+    if max(zeros) > 0.9 * (len(data) // 2) and not min(zeros):
+        return data.decode("utf-16-be" if zeros[0] else "utf-16-le", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
 
 
 def _find_in(path: str, text: str) -> Iterator[tuple[int, str]]:
@@ -99,7 +106,9 @@ def _find_in(path: str, text: str) -> Iterator[tuple[int, str]]:
         if not is_local and not _PLACEHOLDER.search(text, place.start, end):
             yield place.start, reason
     for named in _NAMED.finditer(text):
-        if is_secret_name(named[1]) and looks_random(named[2]) and not _PLACEHOLDER.search(named[2]):
+        name, value = named.groups()
+        is_known = _PLACEHOLDER.search(value) or _REFERENCE.search(value) or _NO_SECRET.match(value)
+        if is_secret_name(name) and looks_random(value) and not is_known:
             yield named.start(2), "its name is that of a secret, and it looks random"
 
 

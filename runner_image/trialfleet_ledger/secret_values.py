@@ -16,6 +16,11 @@ Place = tuple[str | int, ...]
 _NAME = re.compile(
     r"(^|_)(API)?(KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE)?|PAT|CREDENTIALS?|AUTHORIZATION)$|PASSWORD$", re.IGNORECASE
 )
+_NO_SECRET = re.compile(
+    r"public|^key$|(cache|idempotency|primary|foreign|partition|sort|etag|trace|deploy|host|web_?socket)_key$"
+    r"|(page|next|csrf|cancellation|continuation|sync)_token$",
+    re.IGNORECASE,
+)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FLAGS = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 # Formats that issuers of keys document, each too long to be a word.
@@ -69,11 +74,11 @@ def judge_variable(name: str, value: str) -> str | None:
 def is_secret_name(name: str) -> bool:
     """Whether a key or a variable is called as secrets are.
 
-    >>> [is_secret_name(name) for name in ("apiKey", "x-api-key", "Authorization", "publicKey", "max_tokens")]
+    >>> [is_secret_name(name) for name in ("apiKey", "x-api-key", "Authorization", "publicKey", "page_token")]
     [True, True, True, False, False]
     """
     words = _CAMEL.sub("_", name).replace("-", "_")
-    return _NAME.search(words) is not None and "public" not in words.lower()
+    return _NAME.search(words) is not None and _NO_SECRET.search(words) is None
 
 
 def judge_text(value: str) -> str | None:

@@ -19,7 +19,7 @@ _METADATA = (".egg-info", ".dist-info")
 _LEFT_BY_TOOLS = re.compile(
     r"(?i)(?:\A|/)(?:log|core(?:\.\d+)?|nohup\.out|coverage\.xml|junit\.xml|\.eslintcache|\.testmondata[^/]*|4913"
     r"|#[^/]+#|\.(?:ds_store|\#[^/]+|nfs[^/]+)|[^/]*(?:\.(?:log|out|tmp|bak|orig|rej|sw[op]|tsbuildinfo)|~)"
-    r"|(?:htmlcov|\.nyc_output|\.benchmarks|\.aider[^/]*)(?:/.*)?)\Z"
+    r")\Z|(?:\A|/)(?:htmlcov|\.nyc_output|\.benchmarks|\.aider[^/]*)(?:/|\Z)"
 )
 # Found by every interpreter's start, and before a plain tests/.
 _ALWAYS = ("sitecustomize", "usercustomize", "test", "tests")

@@ -77,13 +77,15 @@ def _array(table: Table, column: Column, places: dict[bytes, Array]) -> Array:
         return _lists(table.values[column.name].tolist(), column.type)
     if column.type in (TEXT, WORD):
         return Array(table.listed(column.name), _STRING).cast(_TYPES[column.type])
-    values, there = Array.from_numpy(table.values[column.name]), known(table, column.name)
+    values: Any = Array.from_numpy(table.values[column.name])
+    there = known(table, column.name)
     if not there.all():
         rows = there.tobytes()
         if rows not in places:
             places[rows] = Array([row if has else None for row, has in enumerate(there.tolist())], _INT64)
         values = values.take(places[rows])
-    return values.cast(_TYPES[column.type])
+    made: Array = values.cast(_TYPES[column.type])
+    return made
 
 
 def _lists(values: list[list[Any] | None], kind: Kind) -> Array:

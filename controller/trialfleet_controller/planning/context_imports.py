@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from trialfleet_deliveries.declared_texts import find_imports, has_imports, leaves_workspace, read_text
+from trialfleet_deliveries.declared_texts import PAGES, find_imports, has_imports, leaves_workspace, read_text
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Plan
 from trialfleet_repository.trees import read_files, unpack
 
 # `@scope/name` is as often a package of npm
-_IS_A_DOCUMENT = re.compile(r"^[.~/]|\.(?i:md|mdc|markdown|txt|rst|adoc)$|(?:^|/)[A-Z]{6,}$")
+_IS_A_DOCUMENT = re.compile(rf"^[.~/]|\.(?i:md|mdc|markdown|txt|rst|adoc)$|(?:^|/)(?:{PAGES})$")
 
 
 def list_broken_imports(plan: Plan, objects: Objects) -> Iterator[str]:

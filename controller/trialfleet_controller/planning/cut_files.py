@@ -8,8 +8,9 @@ from typing import Any
 from trialfleet_agents.protocol import Identity
 from trialfleet_agents.registry import find_kind
 from trialfleet_agents.workspace_settings import deliverable_files
-from trialfleet_deliveries.context_tree import strip_tree
+from trialfleet_deliveries.context_tree import decode_texts, strip_tree
 from trialfleet_deliveries.declared_texts import read_text
+from trialfleet_deliveries.delivery import hook_nodes
 from trialfleet_deliveries.placement import FileReading, placed
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.objects import Objects
@@ -34,7 +35,9 @@ def list_cut_files(plan: Plan, identities: Mapping[str, Identity], objects: Obje
 def _place_files(order: ConditionOrder, kind: str, reading: FileReading, objects: Objects) -> Mapping[str, bytes]:
     files = {} if order.files is None else read_files(unpack(objects.get(order.files)))
     delivered = strip_tree(deliverable_files(kind, files)[0]).files
-    return placed(delivered, reading, delivered_otherwise=order.pull or order.hook is not None).files
+    nodes = hook_nodes(decode_texts(delivered)) if order.hook is not None else {}
+    otherwise = order.pull or order.hook is not None
+    return placed(delivered, reading, delivered_otherwise=otherwise, hooked=nodes).files
 
 
 def _describe_cut(path: str, data: bytes, spec: AgentSpec, reading: FileReading) -> str:

@@ -117,14 +117,19 @@ def list_refused_skills(plan: Plan, objects: Objects) -> Iterator[str]:
         trees = {"": condition.files} | {f"skills.{name}/": one.tree for name, one in condition.skills.items()}
         for prefix, digest in trees.items():
             files = {} if digest is None else read_files(unpack(objects.get(digest)))
-            for path, reason in _find_refused(kind, files, is_skill=bool(prefix)):
-                said = f"{kind} passes over {prefix}{one_line(path)}, or lists it without its description"
-                seen[f"conditions.{condition.name}: {said}: {reason}"] = None
+            for path, fault in _find_refused(kind, files, is_skill=bool(prefix)):
+                name = prefix + one_line(path)
+                said = (
+                    f"passes over {name}, or lists it without its description: {fault}"
+                    if fault
+                    else f"loads no sub-agents from a workspace in trials: {name}"
+                )
+                seen[f"conditions.{condition.name}: {kind} {said}"] = None
     yield from seen
 
 
 def _find_refused(kind: str, files: Mapping[str, bytes], *, is_skill: bool) -> Iterator[tuple[str, str]]:
-    """(File, line and fault). `is_skill`: the files are those of one skill."""
+    """(File, line and fault); no fault: its agent loads no such file. `is_skill`: the files are of one skill."""
     known = find_kind(kind).files
     folders = [f"{folder}/" for folder in (known.skills, *known.folders) if folder]
     for path, data in files.items():
@@ -134,7 +139,7 @@ def _find_refused(kind: str, files: Mapping[str, bytes], *, is_skill: bool) -> I
         elif role is FileRole.SUBAGENT and known.subagents and path.startswith(f"{known.subagents}/"):
             refused = known.refused_subagents
         elif role is FileRole.SUBAGENT and not known.subagents and path.split("/")[0] in known.names:
-            yield path, "as trials run it, it loads no sub-agents of a workspace"
+            yield path, ""
         for fault, line in read_front_matter(data).faults if refused else ():
             if fault in refused:
                 yield path, f"line {line}: {fault.value}"

@@ -145,15 +145,17 @@ def claim_arrivals(
 ) -> tuple[dict[str, bool | None], dict[str, float]]:
     """Channel -> whether all of its texts arrived, and -> which share of their words did. `parts`: channel ->
     names of its texts. None and no share: nothing of it can be recognised. Files without a root's are claimed by
-    the one of them of which most arrived: which of them an agent should load by itself is not known. Of one that
-    is opened on demand the description counts; settings and scripts are no texts for a model."""
+    the one of them of which most arrived: which of them an agent should load by itself is not known. Where
+    there is none of instructions, one that is opened on demand counts by its description; settings and scripts are
+    no texts for a model."""
     by_name = {one.name: one for one in receipts.receipts if one.arrival is not None}
     claims, shares = dict[str, bool | None](), dict[str, float]()
     for channel, names in parts.items():
         texts = [by_name[name] for name in names if name in by_name]
         if channel == ROOT and not texts and not any(one.name == ROOT for one in receipts.receipts):
             files = [one for one in by_name.values() if one.channel == ROOT and one.role not in _NO_TEXTS]
-            texts = sorted(files, key=_share_of)[-1:]
+            instructions = [one for one in files if one.role is FileRole.INSTRUCTIONS]
+            texts = sorted(instructions or files, key=_share_of)[-1:]
         claims[channel] = all(one.is_complete or one.listed for one in texts) if texts else None
         if texts:
             size = sum(one.size for one in texts)

@@ -122,6 +122,13 @@ def test_forms_of_an_import(line: str, path: str) -> None:
     assert "Makefile" not in own.tree
 
 
+def test_documents_without_a_suffix_import_others_and_code_imports_nothing() -> None:
+    own = made(
+        {"CLAUDE.md": "See @README; run `a -p @c.md`.", "README": "See @docs/b.md", "docs/b.md": "", "c.md": ""}
+    )
+    assert sorted(own.tree) == ["CLAUDE.md", "README", "docs/b.md"]
+
+
 def test_imports_of_a_command_start_from_the_workspace() -> None:
     """Measured: Claude Code expands them when a task is started by the command."""
     own = made({".claude/commands/a/fix.md": "As @docs/a.md says: $ARGUMENTS", "docs/a.md": "", "docs/b.md": ""})

@@ -120,15 +120,24 @@ def test_what_options_env_refuses_is_refused_with_its_line(path: str, text: str,
             "Never write `API_KEY=...`: set `token: $VAULT_TOKEN_OF_THE_SERVICE`, or key=value_of_your_key.",
         ),
         ("CLAUDE.md", "The key: a commit such as 0123456789abcdef0123456789abcdef01234567."),
+        (".claude/skills/x/.env.example", "# Your API key: get it from the console\nAPI_KEY=\nDEBUG=1\n"),
+        ("CLAUDE.md", "cache-key: d41d8cd98f00b204e9800998ecf8427e"),
+        ("CLAUDE.md", "Idempotency-Key: 7f3d2b1c9e8a4f6d8b1a2c3d4e5f6071"),
+        ("CLAUDE.md", "GET /rows?page_token=CAUQAA2B3c4D5e6F7g8H9i0J"),
+        ("CLAUDE.md", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="),
+        ("CLAUDE.md", "deployKey: AAAAC3NzaC1lZDI1NTE5AAAAIBq7Zr2LxT9vKe4WmB8nYc1HdS"),
+        ("CLAUDE.md", "key: sha384-q7Zr2LxT9vKe4WmB8nYc1HdSq7Zr2LxT9vKe4WmB8nYc1HdS"),
+        ("CLAUDE.md", "key:\n\nd41d8cd98f00b204e9800998ecf8427e  dist/a.tar"),
+        ("CLAUDE.md", "Authorization: Bearer ${Q7ZR2LXT9VKE4WMB8NYC}"),
     ],
 )
 def test_what_is_no_secret_is_taken(path: str, text: str) -> None:
     assert lines_of(path, text) == []
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
 @pytest.mark.parametrize("path", [".mcp.json", "CLAUDE.md"])
-def test_a_byte_order_mark_says_how_a_file_is_read(path: str, encoding: str) -> None:
+def test_secrets_are_found_in_every_encoding(path: str, encoding: str) -> None:
     entry = TreeEntry(f'{{"m": {{"env":\n {{"A": "{ISSUED}"}}}}}}'.encode(encoding))
     assert [place.line for place in find_secrets({path: entry})] == [2]
 
@@ -145,6 +154,7 @@ def test_a_byte_order_mark_says_how_a_file_is_read(path: str, encoding: str) -> 
         (".mcp.json", '[" ' + "--a" + "=a" * 100_000 + '"]'),
         ("CLAUDE.md", "token=a" * 100_000),
         ("CLAUDE.md", "token" + " " * 500_000),
+        (".env", " " * 500_000),
     ],
 )
 def test_large_files_take_time_in_proportion(path: str, text: str) -> None:

@@ -71,6 +71,8 @@ def test_what_a_hook_pushes_has_no_name_that_the_agent_loads(reading: FileReadin
         ("<!-- One file for all agents. -->\n# Rules\n\nSee @./AGENTS.md for all of them.\n", True),
         ("# Rules: @AGENTS.md\n", True),
         ("@AGENTS.md\n\nUse tabs.\n", False),
+        ("Never edit generated/ by hand. Details: @AGENTS.md\n", False),
+        ("See @AGENTS.md. Never edit generated/ by hand.\n", False),
         ("@AGENTS.md @more.md\n", False),
         ("See AGENTS.md.\n", False),
         ("```\n@AGENTS.md\n```\n", False),

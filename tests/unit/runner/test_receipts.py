@@ -248,6 +248,24 @@ def test_claims_are_of_the_root_and_else_of_the_file_that_arrived_best() -> None
     assert claim_arrivals(parts, Receipts(receipts=(empty, *nested))) == ({"files": None}, {})
 
 
+def test_a_description_proves_no_instructions_and_few_words_prove_nothing() -> None:
+    lost = Receipt(
+        name="files:a/CLAUDE.md",
+        channel="files",
+        role=FileRole.INSTRUCTIONS,
+        size=9,
+        share=0.0,
+        arrival=Arrival.NOT_SENT,
+    )
+    agent = lost.model_copy(
+        update={"name": "files:.claude/agents/a.md", "role": FileRole.SUBAGENT, "listed": True}
+    )
+    assert claim_arrivals({"files": ("files",)}, Receipts(receipts=(lost, agent))) == (
+        {"files": False},
+        {"files": 0.0},
+    )
+
+
 @pytest.mark.parametrize(
     ("role", "listed", "claimed"),
     [
