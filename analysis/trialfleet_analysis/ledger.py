@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps, word_resume
+from trialfleet_ledger.amendments import effective_reps, ending_look, word_resume
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.designs.looks import Decision, planned_after, stopped
+from trialfleet_ledger.designs.looks import Decision, planned_after
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.parsed_records import parse_record, parse_with_bytes
@@ -99,10 +99,7 @@ class Frame:
     @property
     def ended(self) -> Decision | None:
         """The look that ended the campaign; None: none did, or reps were added since."""
-        end = stopped(self.decisions)
-        if end is None or any(one.reps is not None for one in self.amendments[end.amendments :]):
-            return None
-        return end
+        return ending_look(self.decisions, self.amendments)
 
     def describe_way_on(self, *, out_of_money: bool) -> str:
         """What runs the trials that are missing."""

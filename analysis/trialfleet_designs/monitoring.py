@@ -41,9 +41,9 @@ from trialfleet_statistics.sequential import (
 )
 
 
-def first_look_comes(planned: Sequence[int]) -> str:
+def word_first_look(planned: Sequence[int]) -> str:
     """Why there is no answer before any look. `planned`: complete blocks at each, ascending, not empty."""
-    return f"the first planned look comes after block {planned[0]:,} of {planned[-1]:,}"
+    return f"the first planned look is after block {planned[0]:,} of {planned[-1]:,}"
 
 
 def look_result(

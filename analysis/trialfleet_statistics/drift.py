@@ -32,7 +32,7 @@ _READ = ("task", "condition", "block", "position", "started_at", "passed", "firs
 
 
 class TrialsTable(Protocol):
-    """The trials' table, ours or Arrow's."""
+    """The trials' table, ours or pyarrow's."""
 
     def select(self, names: list[str], /) -> TrialsTable: ...
 

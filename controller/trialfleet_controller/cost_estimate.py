@@ -62,11 +62,13 @@ def estimate(cells: Sequence[CellName], planned: PlannedReps, measured: Costs) -
 def so_far_and_projected(
     outcomes: Sequence[Mapping[str, Any]], cells: Sequence[CellName], planned: PlannedReps, complete_blocks: int
 ) -> tuple[float | None, float | None]:
-    """Cost of the measured trials; and with those that are open, at the means of the complete blocks alone, since
-    trials that finish early are cheaper. None where nothing has a known cost."""
+    """Cost of the measured trials; and with those that are open, or whose cost is not known, at the means of the
+    complete blocks alone, since trials that finish early are cheaper. None where nothing has a known cost."""
     known = costs(outcomes)
     means = _means(costs(outcome for outcome in outcomes if outcome["trial"]["block"] < complete_blocks))
-    over = Counter((outcome["trial"]["task"], outcome["trial"]["condition"]) for outcome in outcomes)
+    abandoned = (one["trial"] for one in outcomes if one["scored"] is None)
+    over = Counter((trial["task"], trial["condition"]) for trial in abandoned)
+    over.update({cell: len(costs) for cell, costs in known.items()})
     so_far = sum(map(sum, known.values()))
     rest = sum(max(0, planned.of(cell) - over[cell]) * _mean(cell, means) for cell in cells) if means else None
     return round(so_far, 4) if known else None, None if rest is None else round(so_far + rest, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialfleet_ledger.blocks import CellName, PlannedReps
-from trialfleet_ledger.designs.looks import Decision, planned_after, revised_reps
+from trialfleet_ledger.designs.looks import Decision, planned_after, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 
@@ -57,6 +57,14 @@ def is_out_of_money(
     metered = {name for name, agent in plan.agents.items() if agent.spec.model is not None}
     spent = sum(most if cost is None else cost for name, cost in costs if name in metered)
     return spent + most > cap + 1e-9
+
+
+def ending_look(decisions: Sequence[Decision], amendments: Sequence[Amendment]) -> Decision | None:
+    """The look that ended the campaign; None: none did, or reps were added since."""
+    end = stopped(decisions)
+    if end is None or any(one.reps is not None for one in amendments[end.amendments :]):
+        return None
+    return end
 
 
 def word_resume(*, halted: bool, out_of_time: bool, out_of_money: bool) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, wall_clock_s
+from trialfleet_ledger.amendments import ending_look, ends_at, in_force, planned_reps, wall_clock_s
 from trialfleet_ledger.blocks import PlannedReps
-from trialfleet_ledger.designs.looks import Decision, stopped
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look
@@ -139,13 +139,11 @@ class Directives:
 
     def nothing_starts(self, open_trials: Iterable[Planned]) -> bool:
         """Whether records keep all these trials from starting: a cancellation, a look that ended the campaign and
-        was not followed by an amendment, or halts. True without open trials."""
+        after which no reps were added, or halts. True without open trials."""
         rest, halts = list(open_trials), self.halts()
         if all(any(halt.covers(trial.task, trial.condition) for halt in halts) for trial in rest):
             return True
-        end = stopped(self.decisions())
-        decided = end is not None and len(self.amendments()) <= end.amendments
-        return decided or self.cancelled() is not None
+        return ending_look(self.decisions(), self.amendments()) is not None or self.cancelled() is not None
 
     def cancelled(self) -> Cancel | None:
         now = self._records.read(keys.cancel(self._campaign, now=True), Cancel)

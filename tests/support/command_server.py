@@ -64,7 +64,7 @@ class Server:
 
 
 def _count_threads() -> int:
-    """Those of jemalloc, which pyarrow brings along, leave no lock behind."""
+    """Those of jemalloc, which a library may bring along, leave no lock behind."""
     names = [task.read_text(encoding="ascii") for task in Path("/proc/self/task").glob("*/comm")]
     return len([name for name in names if not name.startswith("jemalloc")])
 

@@ -180,7 +180,7 @@ def _refuse_without_look(found: CampaignTables, where: str) -> None:
 def _is_cut_short(found: CampaignTables) -> bool:
     """A campaign that ran to its end before is not: its limit is behind it, too."""
     stopped = found.frame.cancel is not None or found.frame.out_of_time
-    return stopped and (found.interim or LossClass.CANCELLED in texts(found.trials, "abandoned"))
+    return stopped and LossClass.CANCELLED in texts(found.trials, "abandoned")
 
 
 def _refuse_unfinished(found: CampaignTables, where: str) -> None:

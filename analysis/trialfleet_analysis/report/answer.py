@@ -93,7 +93,7 @@ def estimand(report: Report) -> str:
 def _decision(result: DeclaredResult, outcome: Outcome) -> str:
     contrast, on = result.contrast, _on(result)
     a, b = contrast.treatment, contrast.control
-    going_on = result.monitored or result.design.goes_on(result.found)
+    going_on = not result.cancelled and (result.monitored or result.design.goes_on(result.found))
     if outcome == "undefined":
         reason = result.part.test.reason or result.part.difference.reason
         return f"No answer{' yet' if going_on else ''} on {a} against {b}: {reason}"

@@ -364,8 +364,9 @@ def _losses(report: Report) -> Iterator[str]:
 def _conflict(found: OnTheseTasks, *, by_bets: bool) -> Iterator[str]:
     if found.conflict and by_bets:
         yield (
-            "On these tasks the test by bets and the mean difference point in opposite directions: bets are on "
-            "complete pairs, the mean is of every valid trial. State no direction."
+            "On these tasks the test by bets and the mean difference point in opposite directions: the "
+            "bets count what they had won when they had won most, the mean counts every valid trial. State no "
+            "direction."
         )
     elif found.conflict:
         yield (

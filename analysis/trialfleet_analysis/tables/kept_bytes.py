@@ -65,12 +65,13 @@ def _dtype(kind: Kind) -> np.dtype[Any]:
     return _CODES if kind in _TEXTS else _DTYPES[kind]
 
 
-def unpack_table(data: bytes, columns: Sequence[Column]) -> Table:
-    """The table that `pack_table` wrote. Raises `NotThese` on other bytes, columns, types or nulls."""
+def unpack_table(data: bytes, columns: Sequence[Column], most: int = MOST_BYTES) -> Table:
+    """The table that `pack_table` wrote. Raises `NotThese` on other bytes, columns, types or nulls, and where it
+    expands to more than `most` bytes."""
     try:
-        raw = _expanded(data)
+        raw = _expanded(data, min(most, MOST_BYTES))
         end = raw.index(b"\n")
-        head = json.loads(raw[:end])
+        head = json.loads(raw[:end].decode())
         if (head["tables"], head["columns"]) != (VERSION, [column.name for column in columns]):
             raise NotThese("other columns")
         rows, names = head["rows"], head["names"]
@@ -101,9 +102,9 @@ def unpack_table(data: bytes, columns: Sequence[Column]) -> Table:
     return table
 
 
-def _expanded(data: bytes) -> bytes:
+def _expanded(data: bytes, most: int) -> bytes:
     size = cast("int | None", zstd.get_frame_info(data).decompressed_size)  # the stubs forget None
-    if size is None or size > MOST_BYTES:
+    if size is None or size > most:
         raise NotThese("it expands to more than a table has")
     unpacker = zstd.ZstdDecompressor()
     raw = unpacker.decompress(data, size + 1)
@@ -113,8 +114,10 @@ def _expanded(data: bytes) -> bytes:
 
 
 def _texts(column: Column, codes: NDArray[Any], names: Any) -> NDArray[Any]:
-    if not _are_texts(names):
+    if not _are_texts(names) or len(names) > len(codes):
         raise NotThese(f"{column.name}: no texts")
+    if column.type in (TEXT, WORD) and len(set(names)) < len(names):
+        raise NotThese(f"{column.name}: a text that is there twice")
     if len(codes) and not -1 <= codes.min() <= codes.max() < len(names):
         raise NotThese(f"{column.name}: a text that is not there")
     if column.type == WORD:
@@ -134,7 +137,11 @@ def _list(column: Column, told: str) -> list[Any]:
 
 
 def _are_texts(values: object) -> TypeGuard[list[str]]:
-    return isinstance(values, list) and all(isinstance(one, str) for one in cast("list[object]", values))
+    """Raises `ValueError` for half of a surrogate pair, which no output could have."""
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[object]", values)):
+        return False
+    "".join(cast("list[str]", values)).encode()
+    return True
 
 
 def _check(table: Table, column: Column) -> None:

@@ -221,6 +221,7 @@ def _every_trial_has_attempts(trials: Table, attempts: Table) -> bool:
 
 SAMPLE = 64  # outcomes that are compared with their rows at each opening
 _NAMES = ("trials", "attempts")
+_LEAST_BYTES, _BYTES_OF_TRIAL = 2**24, 2**16  # that a kept table may expand to
 
 
 class CacheManifest(Record):
@@ -282,8 +283,8 @@ def kept(witness: ReadDigests, frame: Frame, tasks: tuple[TaskRow, ...]) -> Cach
         return None
     files = dict(store.get_many([f"{folder}/{name}.table" for name in _NAMES]))
     try:
-        trials = _opened(files[f"{folder}/trials.table"], seal.trials, TRIAL_COLUMNS)
-        attempts = _opened(files[f"{folder}/attempts.table"], seal.attempts, ATTEMPT_COLUMNS)
+        trials = _opened(files[f"{folder}/trials.table"], seal.trials, TRIAL_COLUMNS, frame.planned)
+        attempts = _opened(files[f"{folder}/attempts.table"], seal.attempts, ATTEMPT_COLUMNS, frame.planned)
         if not is_sound(frame, tasks, trials, attempts):
             return None
         blocks = _compared(witness.store, frame, tasks, trials, attempts)
@@ -329,10 +330,11 @@ def list_sealed(witness: ReadDigests) -> tuple[list[str], list[str]]:
     return outcomes, attempts
 
 
-def _opened(raw: bytes | None, sealed: str, columns: Sequence[Column]) -> Table:
+def _opened(raw: bytes | None, sealed: str, columns: Sequence[Column], planned: int) -> Table:
+    """`planned`: trials, which bound what it may expand to."""
     if raw is None or sha256(raw) != sealed:
         raise NotThese("missing, or not the one that was sealed")
-    return unpack_table(raw, columns)
+    return unpack_table(raw, columns, _LEAST_BYTES + planned * _BYTES_OF_TRIAL)
 
 
 def _compared(

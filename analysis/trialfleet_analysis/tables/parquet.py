@@ -77,7 +77,7 @@ def _array(table: Table, column: Column, places: dict[bytes, Array]) -> Array:
         return _lists(table.values[column.name].tolist(), column.type)
     if column.type in (TEXT, WORD):
         return Array(table.listed(column.name), _STRING).cast(_TYPES[column.type])
-    values: Any = Array.from_numpy(table.values[column.name])
+    values: Any = Array.from_numpy(np.ascontiguousarray(table.values[column.name]))
     there = known(table, column.name)
     if not there.all():
         rows = there.tobytes()

@@ -34,16 +34,18 @@ def name_refuted(found: JointFinding) -> str | None:
     return name_beyond(found.within.question, found.within.beyond) or more
 
 
-def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, ...]:
-    """The decision; the metric; the pass rates; what it took. `caveat`: what the sentence must say of its p."""
+def joint_answer(found: JointFinding, caveat: str | None = None, *, cancelled: bool = False) -> tuple[str, ...]:
+    """The decision; the metric; the pass rates; what it took. `caveat`: what the sentence must say of its p;
+    `cancelled`: no later look can decide."""
     within, metric = found.within, found.metric
+    goes_on = found.ended is None and not cancelled and (within.goes_on or metric.goes_on)
     if within.p_value is None or metric.p_value is None:
         reason = within.reason if within.p_value is None else metric.reason
-        return (f"No answer{' yet' if within.goes_on or metric.goes_on else ''}: {reason}.",)
+        return (f"No answer{' yet' if goes_on else ''}: {reason}.",)
     clauses = [*_after_looks(found), *([caveat] if caveat else [])]
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (
-        f"{_decide(found)}{said}.{_beside(found)}",
+        f"{_decide(found, goes_on=goes_on)}{said}.{_beside(found)}",
         f"{_say_metric(found)}. {_say_rates(found)}.",
         *_say_dearer(found),
         *say_beyond(within.question, within.interval, within.margin, (within.treatment, within.control)),
@@ -52,14 +54,14 @@ def joint_answer(found: JointFinding, caveat: str | None = None) -> tuple[str, .
     )
 
 
-def _decide(found: JointFinding) -> str:
+def _decide(found: JointFinding, *, goes_on: bool) -> str:
     within, metric = found.within, found.metric
     words, on = WORDS[metric.metric], name_these(len(within.compared.tasks))
     margin = f"at a pass rate at most {100 * within.margin:g} points below it"
     both = f"{within.treatment} {words.less} than {within.control}, {margin}"
     if found.shown:
         return f"On {on}, {both}"
-    so_far = " so far" if found.ended is None and (within.goes_on or metric.goes_on) else ""
+    so_far = " so far" if goes_on else ""
     parts = ((f"{words.noun} is lower", found.cheaper), ("the pass rate is within the margin", within.shown))
     alone = "".join(f"; only that {text}" for text, shown in parts if shown)
     return f"On {on}, it was not shown{so_far} that {both}{alone}"

@@ -54,7 +54,8 @@ class JointDesign(Design[QuestionPrimary, JointFinding]):
         return bool(found.within.planned) and found.ended is None
 
     def answer(self, found: JointFinding, reported: Reported) -> tuple[str, ...]:
-        return joint_answer(found, EXTENDED if reported.extended and not found.within.planned else None)
+        caveat = EXTENDED if reported.extended and not found.within.planned else None
+        return joint_answer(found, caveat, cancelled=reported.cancelled)
 
     def tell_outcome(self, found: JointFinding) -> Outcome:
         return joint_outcome(found)

@@ -89,14 +89,14 @@ def joint_finding(declared: QuestionPrimary, observed: Observed) -> JointFinding
     lower = next((n for n, one in enumerate(results) if one.metric.verdict == "benefit"), len(results) - 1)
     of_rates = _take(decisions, [one.within for one in results], shown)
     of_metric = _take(decisions, [one.metric for one in results], lower)
-    end = stopped(decisions)
+    ended = _how_ended(decisions, declared, observed.scheme.planned_reps)
     return JointFinding(
         alpha=declared.alpha,
         within=question_finding(not_worse, _as_of(observed, of_rates)),
         metric=metric_finding(metric, _as_of(observed, of_metric)),
-        ended=_how_ended(decisions, declared, observed.scheme.planned_reps),
+        ended=ended,
         looks=len(decisions),
-        trials=observed.ran.count_up_to(None if end is None else end.blocks),
+        trials=observed.ran.count_up_to(None if ended is None else decisions[-1].blocks),
     )
 
 

@@ -14,7 +14,7 @@ from trialfleet_designs.comparison.columns import Columns, FourCounts, Scheme, r
 from trialfleet_designs.comparison.contrast import BlockCompanion, Contrast, agree, side
 from trialfleet_designs.comparison.plain import plain_interval
 from trialfleet_designs.looks.finding import LooksFinding, decided_counts
-from trialfleet_designs.monitoring import design_of, first_look_comes
+from trialfleet_designs.monitoring import design_of, word_first_look
 from trialfleet_ledger.designs.looks import revised_reps
 from trialfleet_statistics.comparisons import StratifiedTest, conditional_odds_ratio
 from trialfleet_statistics.comparisons.convolution import informative
@@ -128,7 +128,7 @@ def _primary(found: Contrast, looks: LooksFinding, at: _AtTheLook) -> Contrast:
     on_these = found.these_tasks
     reason = None
     if looks.p_value is None:
-        reason = first_look_comes(looks.planned)
+        reason = word_first_look(looks.planned)
     last = looks.taken[-1] if looks.taken else None
     direction = 0 if last is None else side(last.total - last.mean)
     test = StratifiedTest(

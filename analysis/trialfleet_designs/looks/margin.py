@@ -8,7 +8,7 @@ from dataclasses import replace
 from scipy import optimize, special
 
 from trialfleet_designs.comparison.columns import FourCounts
-from trialfleet_designs.monitoring import first_look_comes
+from trialfleet_designs.monitoring import word_first_look
 from trialfleet_statistics.comparisons import EquivalenceTest
 from trialfleet_statistics.estimates import Interval
 from trialfleet_statistics.intervals import stratified_miettinen_nurminen, stratified_score_z
@@ -26,7 +26,7 @@ def looked_equivalence(
     distribution. Each p is the least alpha at which the test rejects at this look."""
     method, n = "score at the margin, one-sided group-sequential bounds", int((four[1] + four[3]).sum())
     if not look or not four[0].size:
-        reason = first_look_comes(design.looks)
+        reason = "no task has a valid trial on both sides" if look else word_first_look(design.looks)
         undefined = Interval(None, None, None, 1 - 2 * alpha, n, "repeated", "these_tasks", reason)
         return replace(EquivalenceTest(None, None, method, reason=reason), interval=undefined)
     z = stratified_score_z(*four, -margin), -stratified_score_z(*four, margin)

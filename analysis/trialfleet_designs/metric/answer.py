@@ -31,27 +31,28 @@ def metric_outcome(found: MetricFinding) -> Outcome:
     return "more" if found.direction > 0 else "less"
 
 
-def metric_answer(found: MetricFinding, caveat: str | None = None) -> tuple[str, ...]:
+def metric_answer(found: MetricFinding, caveat: str | None = None, *, cancelled: bool = False) -> tuple[str, ...]:
     """The decision with its size; the bill and the pass rates beside it; what it took. `caveat`: what the sentence
-    must say of its p."""
+    must say of its p; `cancelled`: no later look can decide."""
+    goes_on = found.goes_on and not cancelled
     if found.p_value is None:
-        return (f"No answer{' yet' if found.goes_on else ''}: {found.reason}.",)
+        return (f"No answer{' yet' if goes_on else ''}: {found.reason}.",)
     clauses = [*_after_looks(found), *([caveat] if caveat else [])]
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (
-        f"{_decide(found)}: {_size(found)}{said}.{_beside(found)}",
+        f"{_decide(found, goes_on=goes_on)}: {_size(found)}{said}.{_beside(found)}",
         _compare_sides(found),
         *say_uncached(found),
         f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
     )
 
 
-def _decide(found: MetricFinding) -> str:
+def _decide(found: MetricFinding, *, goes_on: bool) -> str:
     a, b, words = found.treatment.condition, found.control.condition, WORDS[found.metric]
     on = name_these(len(found.compared.tasks))
     if found.shown:
         return f"On {on}, {a} {words.more if found.direction > 0 else words.less} than {b}"
-    so_far = " so far" if found.goes_on else ""
+    so_far = " so far" if goes_on else ""
     return f"On {on}, no difference in {words.noun} was shown{so_far} between {a} and {b}"
 
 

@@ -55,7 +55,8 @@ class MetricDesign(Design[MetricPrimary, MetricFinding]):
         return bool(found.planned) and found.ended is None
 
     def answer(self, found: MetricFinding, reported: Reported) -> tuple[str, ...]:
-        return metric_answer(found, EXTENDED if reported.extended and not found.planned else None)
+        caveat = EXTENDED if reported.extended and not found.planned else None
+        return metric_answer(found, caveat, cancelled=reported.cancelled)
 
     def tell_outcome(self, found: MetricFinding) -> Outcome:
         return metric_outcome(found)

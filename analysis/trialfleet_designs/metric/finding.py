@@ -14,7 +14,7 @@ from trialfleet_designs.comparison.columns import Columns, Scheme, TrialsTaken, 
 from trialfleet_designs.comparison.compared import ComparedTasks, compare_tasks
 from trialfleet_designs.metric import effort
 from trialfleet_designs.metric.looks import design_of_metric, scale_values
-from trialfleet_designs.monitoring import first_look_comes
+from trialfleet_designs.monitoring import word_first_look
 from trialfleet_designs.protocol import Observed
 from trialfleet_ledger.designs.looks import Decision, MetricResult, Verdict, stopped
 from trialfleet_ledger.designs.metric import MAY_BE_ABSENT, PARTS, ComparedMetric, MetricPrimary, MetricScale
@@ -130,7 +130,7 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
     a, b = (_side(name, scheme, columns.select_trials(within), values[within]) for name in sides)
     planned = () if declared.stop is None else design_of_metric(declared, scheme.planned_reps).looks
     none = NO_TASK if declared.scale == "ratio" else NO_PAIRS
-    reason = None if found is not None else first_look_comes(planned) if planned and not looks else none
+    reason = None if found is not None else word_first_look(planned) if planned and not looks else none
     last = None if found is None else found.look(max(1, looks))
     return MetricFinding(
         metric=declared.metric,
@@ -151,7 +151,7 @@ def metric_finding(declared: MetricPrimary, observed: Observed) -> MetricFinding
         planned=planned,
         taken=tuple(_look(one) for one in scheme.decisions),
         ended=ended,
-        trials=observed.ran.count_up_to(_stop_block(scheme.decisions)),
+        trials=observed.ran.count_up_to(None if ended is None else scheme.decisions[-1].blocks),
         planned_trials=observed.ran.tasks * len(scheme.conditions) * (scheme.planned_reps or scheme.reps),
         withdrawn=observed.withdrawn,
         monitored=scheme.monitored,
@@ -323,11 +323,6 @@ def _how_ended(decisions: Sequence[Decision], declared: MetricPrimary, reps: int
     if end is None and declared.stop is not None and len(decisions) == len(declared.stop.blocks(reps)):
         end = decisions[-1]
     return None if end is None else _result(end).verdict
-
-
-def _stop_block(decisions: Sequence[Decision]) -> int | None:
-    end = stopped(decisions)
-    return None if end is None else end.blocks
 
 
 def _result(decision: Decision) -> MetricResult:

@@ -27,24 +27,28 @@ def question_outcome(found: QuestionFinding) -> Outcome:
     return "shown" if found.shown else "not_shown"
 
 
-def question_answer(found: QuestionFinding, caveat: str | None = None) -> tuple[str, ...]:
-    """The decision with its size, and what it took. `caveat`: what the sentence must say of its p."""
+def question_answer(
+    found: QuestionFinding, caveat: str | None = None, *, cancelled: bool = False
+) -> tuple[str, ...]:
+    """The decision with its size, and what it took. `caveat`: what the sentence must say of its p; `cancelled`:
+    no later look can decide."""
+    goes_on = found.goes_on and not cancelled
     if found.p_value is None:
-        return (f"No answer{' yet' if found.goes_on else ''}: {found.reason}.",)
+        return (f"No answer{' yet' if goes_on else ''}: {found.reason}.",)
     clauses = [*_after_looks(found), *([caveat] if caveat else [])]
     said = f" ({'; '.join(clauses)})" if clauses else ""
     return (
-        f"{_decide(found)}: {_size(found)}{said}.{_beside(found)}",
+        f"{_decide(found, goes_on=goes_on)}: {_size(found)}{said}.{_beside(found)}",
         *say_beyond(found.question, found.interval, found.margin, (found.treatment, found.control)),
         f"This answer took {trials_taken(found.trials)}{_saved(found)}.",
     )
 
 
-def _decide(found: QuestionFinding) -> str:
+def _decide(found: QuestionFinding, *, goes_on: bool) -> str:
     on, claim = _name_tasks(found), state_claim(found)
     if found.shown:
         return f"On {on}, {claim}"
-    so_far = " so far" if found.goes_on else ""
+    so_far = " so far" if goes_on else ""
     return f"On {on}, it was not shown{so_far} that {claim}"
 
 

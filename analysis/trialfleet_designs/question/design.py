@@ -55,7 +55,8 @@ class QuestionDesign(Design[QuestionPrimary, QuestionFinding]):
         return bool(found.planned) and found.ended is None
 
     def answer(self, found: QuestionFinding, reported: Reported) -> tuple[str, ...]:
-        return question_answer(found, EXTENDED if reported.extended and not found.planned else None)
+        caveat = EXTENDED if reported.extended and not found.planned else None
+        return question_answer(found, caveat, cancelled=reported.cancelled)
 
     def tell_outcome(self, found: QuestionFinding) -> Outcome:
         return question_outcome(found)

@@ -126,7 +126,6 @@ def question_finding(declared: QuestionPrimary, observed: Observed) -> QuestionF
         planned = design_at_margin(declared, scheme.planned_reps).looks
     test, kept = _QuestionTest(declared, scheme), compared.mask_among(scheme.tasks)
     found, ended = test(four, kept), _how_ended(decisions, len(planned))
-    taken_up = stopped(decisions)
     assert found.interval is not None, "the test always has its interval, if only an undefined one"
     both = four[0].size > 0
     missing = observed.columns.first_missing | observed.columns.forged
@@ -153,7 +152,7 @@ def question_finding(declared: QuestionPrimary, observed: Observed) -> QuestionF
         planned=planned,
         taken=tuple(_look(one) for one in decisions),
         ended=ended,
-        trials=observed.ran.count_up_to(None if taken_up is None else taken_up.blocks),
+        trials=observed.ran.count_up_to(None if ended is None else decisions[-1].blocks),
         planned_trials=observed.ran.tasks * len(scheme.conditions) * (scheme.planned_reps or scheme.reps),
         withdrawn=observed.withdrawn,
         monitored=scheme.monitored,

@@ -23,9 +23,9 @@ _RECORDS = re.compile(
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
     r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.table|seal\.json)"
 )
-_LEFT_OUT = ("grants/", "pulled.json")
+_LEFT_OUT = ("grants/", "pulled.json", "tables/answer.json", "tables/trials.parquet", "tables/attempts.parquet")
 _BUNDLE = "bundle.tar.zst"
-_SEAL = "tables/seal.json"
+_TABLE = "tables/trials.table"
 _BARE = (
     "the store has no tables, so `report` on this copy cannot compare verdicts with bundles: run `trialfleet "
     "tables {}` first, then pull again, or pull without --no-bundles"
@@ -76,7 +76,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     _mark(target, found.name, omits_bundles=omits)
     present = len(wanted) - len(missing)
     click.echo(f"{plural(len(missing), 'file')} pulled into {folder / found.name}, {present} already present")
-    if no_bundles and f"{found.name}/{_SEAL}" not in {*wanted, *there}:
+    if no_bundles and f"{found.name}/{_TABLE}" not in {*wanted, *there}:
         click.echo(_BARE.format(campaign), err=True)
     for key in odd[:20]:
         click.echo(f"not copied, not a file of a campaign: {key!r}", err=True)

@@ -23,10 +23,17 @@ from trialfleet_controller.status.outcomes import (
     without_tampered,
 )
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ends_at, in_force, is_out_of_money, planned_reps, select_halted_cells
+from trialfleet_ledger.amendments import (
+    ending_look,
+    ends_at,
+    in_force,
+    is_out_of_money,
+    planned_reps,
+    select_halted_cells,
+)
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.compared_tasks import select_compared
-from trialfleet_ledger.designs.looks import Decision, revised_reps, stopped
+from trialfleet_ledger.designs.looks import Decision, stopped
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.parsed_records import R, parse_record
@@ -197,7 +204,10 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     faults, store = {**reads.find_faults(), **refusal}, whole
     tampered = done if keys.PLAN in faults else by_trial(faults).keys()
     unplanned = len(every) - len(stored)
-    left_out = stand_in_outcomes(plan, planned.most, by_trial(faults).keys() - done)
+    stand_ins = stand_in_outcomes(plan, planned.most, by_trial(faults).keys() - done)
+    left_out = [
+        one for one in stand_ins if planned.includes((one.trial.task, one.trial.condition), one.trial.block)
+    ]
     stored += [outcome.model_dump(mode="json") for outcome in left_out]
     outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
     holding = in_force(halts.records, amended.records)
@@ -229,7 +239,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
         equal_arms=list_equal_arms(plan, counted),
     )
-    _count_looks(plan, decisions.records, status)
+    _count_looks(plan, decisions.records, amended.records, status)
     status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, planned, complete)
     if status.terminal < status.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
@@ -275,16 +285,16 @@ def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, Co
     return found
 
 
-def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) -> None:
+def _count_looks(
+    plan: Plan, taken: Sequence[Decision], amendments: Sequence[Amendment], status: CampaignStatus
+) -> None:
     """Declared looks, or the halving: how many there are, and what they have decided."""
     schedule = plan.schedule
     if schedule is None:
         return
     for name, value in vars(schedule.count_looks(plan.reps, status.reps, taken)).items():
         setattr(status, name, value)  # its fields are named alike
-    end = stopped(taken)
-    if end is not None:
-        status.extended = status.amendments > end.amendments and status.reps > (revised_reps(taken) or plan.reps)
+    status.extended = stopped(taken) is not None and ending_look(taken, amendments) is None
 
 
 def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[LossClass]) -> None:

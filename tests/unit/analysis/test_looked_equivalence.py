@@ -47,4 +47,10 @@ def test_a_look_rejects_where_its_interval_lies_within_the_margin(seed: int) -> 
 
 def test_before_the_first_look_nothing_is_judged() -> None:
     found = looked_equivalence(SequentialDesign((5, 10)), 0, (FOUR[0], FOUR[1], FOUR[2], FOUR[3]), 0.2, 0.05)
-    assert (found.p_value, found.reason) == (None, "the first planned look comes after block 5 of 10")
+    assert (found.p_value, found.reason) == (None, "the first planned look is after block 5 of 10")
+
+
+def test_a_look_without_a_task_says_so() -> None:
+    none = FOUR[0][:0], FOUR[1][:0], FOUR[2][:0], FOUR[3][:0]
+    found = looked_equivalence(SequentialDesign((5, 10)), 2, none, 0.2, 0.05)
+    assert (found.p_value, found.reason) == (None, "no task has a valid trial on both sides")

@@ -19,6 +19,7 @@ from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.methods_text import methods_text
 from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_designs.document.figures import percent
 from trialfleet_designs.monitoring import look_result
 from trialfleet_ledger.designs.contrast import Primary
@@ -157,7 +158,7 @@ def test_before_the_first_look_there_is_no_p(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, CLEAR, blocks=1, looks=0))
     assert report.decision == "undefined"
     assert report.answer[0] == (
-        "No answer yet on intent_layer against none: the first planned look comes after block 2 of 6."
+        "No answer yet on intent_layer against none: the first planned look is after block 2 of 6."
     )
     assert (report.next_step or "").startswith("Wait ")
     halted = worded(replace(report, progress=replace(report.progress, halted=True)))
@@ -285,6 +286,18 @@ def test_a_cancelled_campaign_shows_the_raw_difference_and_repeated_limits(tmp_p
     assert report.headline is not None
     assert report.headline.these_tasks.difference.method == "repeated"
     assert "the campaign was cancelled; raw difference, stopped early" in to_markdown(report)
+
+
+def test_a_campaign_that_was_cancelled_before_its_first_look_has_no_answer_to_wait_for(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=1, looks=0)
+    ledgers.put(store, "demo/cancel.json", Cancel(at=2.0, now=False, by="test"))
+    assert ledgers.read(store).answer[0].startswith("No answer on intent_layer against none: ")
+
+
+def test_what_is_amended_besides_reps_leaves_a_decided_campaign_decided(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    ledgers.put(store, "demo/amendments/1.json", Amendment(number=1, at=2.0, wall_clock_s=9.0, after_look=True))
+    assert (read_status(store, "demo").state, ledgers.read(store).state) == (State.DECIDED, "decided")
 
 
 def test_reps_that_were_added_after_the_decision_change_no_number_of_the_answer(tmp_path: Path) -> None:

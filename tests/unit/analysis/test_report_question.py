@@ -247,7 +247,7 @@ def test_a_look_gives_up_what_has_become_improbable(tmp_path: Path) -> None:
 def test_before_a_look_there_is_no_answer(tmp_path: Path) -> None:
     report = reported(tmp_path, LOOKED, {"none": 0.9, "intent_layer": 0.9}, blocks=3)
     assert report.decision == "undefined"
-    assert re.fullmatch(r"No answer yet: the first planned look comes after block \d+ of \d+\.", report.answer[0])
+    assert re.fullmatch(r"No answer yet: the first planned look is after block \d+ of \d+\.", report.answer[0])
 
 
 def test_lost_runs_can_undo_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -308,6 +309,26 @@ def test_no_edited_bytes_are_more_than_a_table(data: st.DataObject) -> None:
         read_again = unpack_table(zstd.compress(bytes(raw)), TRIAL_COLUMNS)
         assert len(read_again.to_pylist()) == read_again.num_rows == 3
         assert unpack_table(pack_table(read_again, {}), TRIAL_COLUMNS).equals(read_again)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda names: names.__setitem__("verdict", ["passed", "passed"]),
+        lambda names: names.__setitem__("task", [f"t{n}" for n in range(30_000)]),
+        lambda names: names.__setitem__("task", ["\ud800x", *names["task"][1:]]),
+    ],
+)
+def test_names_that_mislead_are_refused(change: Callable[[dict[str, list[str]]], None]) -> None:
+    """Names twice, far more of them than rows, and half of a surrogate pair."""
+    row = {column.name: None for column in TRIAL_COLUMNS} | ROW
+    raw = zstd.decompress(pack_table(table_of_rows([row] * 3), {}))
+    end = raw.index(b"\n")
+    head = json.loads(raw[:end])
+    unpack_table(zstd.compress(json.dumps(head).encode() + raw[end:]), TRIAL_COLUMNS)
+    change(head["names"])
+    with pytest.raises(NotThese):
+        unpack_table(zstd.compress(json.dumps(head).encode() + raw[end:]), TRIAL_COLUMNS)
 
 
 def test_few_bytes_that_expand_to_many_are_refused_unread() -> None:

@@ -78,6 +78,8 @@ def test_chosen_columns_are_in_page_csv_and_parquet(tmp_path: Path) -> None:
     read = pq.read_table(pa.BufferReader(site.parquet(asked)))
     assert read.column_names == columns
     assert read.num_rows == len(site.table(asked).splitlines()) - 1
+    turned = pq.read_table(pa.BufferReader(site.parquet({"order": "down"})))
+    assert turned.num_rows == len(site.table({"order": "down"}).splitlines()) - 1
     page = Page(site.trials(asked))
     assert [one.rstrip(" ↓") for one in page.tables["Trials"][0][4:]] == ["Losses", "Tool calls"]
     assert len(page.tables["Trials"]) == read.num_rows + 1

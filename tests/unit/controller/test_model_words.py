@@ -159,7 +159,8 @@ TO_OPERATORS = (
     DELIVERIES / "built_in.py",
     DELIVERIES / "delivery_kind.py",
     DELIVERIES / "equal_arms.py",
-)  # their sentences: in plans and tables
+    DELIVERIES / "secret_files.py",
+)  # their sentences: in plans, tables and refusals
 MODULES = (
     *sorted({*DELIVERIES.glob("*.py")} - {*TO_OPERATORS}),
     *(DELIVERIES / "hooks" / f"{name}.py" for name in ("fail_fast", "preflight_gate", "push_on_read")),
