@@ -482,7 +482,8 @@ def _print(
     kept = sum(finding.kept for finding in examined)
     if kept:
         dated = yield_table.age(state.tasks(order), cutoff)
-        console.print(Text(f"{plural(kept, 'task')} in {miner.file}" + (f"; {dated}" if dated else "")))
+        count = plural(kept, "task") if kept >= want else f"{kept:,} of the {plural(want, 'task')} wanted"
+        console.print(Text(f"{count} in {miner.file}" + (f"; {dated}" if dated else "")))
     else:
         console.print(Text("no task was kept: the logs above say why"))
     for line in _next_commands(miner.file, kept, want, len(order) - len(examined)):
