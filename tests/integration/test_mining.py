@@ -141,7 +141,8 @@ def test_every_finding(history: tuple[Made, dict[str, str]], run: Callable[..., 
 
     before = file.read_text()
     shown = run(made.folder, *options)
-    assert "1 task in" in shown.output, "it goes on where it was, and nothing is left to do"
+    wanted = re.search(r"\n1 of the \d+ tasks wanted in \S", shown.output)
+    assert wanted, "it goes on where it was, and nothing is left to do"
     assert re.search(r"^kept +1$", shown.output, re.MULTILINE)
     assert file.read_text() == before
     again = CliRunner().invoke(validate, [str(file), "--fresh"], catch_exceptions=False)

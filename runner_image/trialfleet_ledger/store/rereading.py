@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.store.protocol import Store, StoreError
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def settle_again(
 
 def require_digest(expected: str, data: bytes | None) -> None:
     """Raises `WrongValue` if the bytes have another SHA-256, or if there are none."""
-    if data is None or sha256(data) != expected:
+    if data is None or hashlib.sha256(data).hexdigest() != expected:
         raise WrongValue(f"it is not the value with the SHA-256 {expected}")
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
+import subprocess
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
 
@@ -76,3 +79,11 @@ def _main(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: breaking)
     monkeypatch.setattr("sys.argv", ["trialfleet", "breaking"])
     cli.main()
+
+
+def test_the_list_of_commands_imports_no_models_of_records() -> None:
+    """Nor arrays: they would take half of its time."""
+    listed = (sys.executable, "-X", "importtime", "-m", "trialfleet_runner.console", "--help")
+    ran = subprocess.run(listed, capture_output=True, text=True, check=True)
+    assert "click" in ran.stderr
+    assert re.findall(r"\| +((?:pydantic|numpy|boto3)\S*)", ran.stderr) == []
