@@ -44,7 +44,7 @@ def to_csv(table: Table) -> bytes:
 
 
 def _cells(table: Table, column: Column) -> list[str]:
-    """Each different value is told once."""
+    """A cell of each row; a value that many rows share is formatted once."""
     codes, values = table.different(column.name)
     absent = _quoted("null") if column.type in (TEXTS, VERSIONS) else ""
     cells = [*(absent if value is None else _cell(value) for value in values), absent]

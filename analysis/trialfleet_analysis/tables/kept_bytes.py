@@ -41,7 +41,7 @@ class NotThese(Exception):
 
 
 def pack_table(table: Table, about: Mapping[str, object]) -> bytes:
-    """`about`: JSON values that are written beside it."""
+    """`about`: JSON values for the head of the file, of what the table was made."""
     names: dict[str, Sequence[str]] = {}
     arrays: list[NDArray[Any]] = []
     for column in table.columns:
