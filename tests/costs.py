@@ -1,6 +1,6 @@
 """What each file of tests costs: wall seconds of its tests, and core seconds, those of its programs included.
 
-`tests.pools` divides and orders the files by it.
+`tests.pools` orders the files by it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,6 @@ class Cost(NamedTuple):
 
     seconds: float
     core_seconds: float
-
-    @property
-    def core_share(self) -> float:
-        """Of one core, while the file's tests run."""
-        return self.core_seconds / self.seconds if self.seconds else 1.0
 
     def differs(self, other: Cost) -> bool:
         """By more than machines differ."""

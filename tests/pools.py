@@ -1,5 +1,5 @@
-"""`make test`: files of tests that compute, one a core, beside those that wait for processes and clocks, those of
-stores, those of pods, and those of controllers in pods.
+"""`make test`: files of tests that need no server, one more at once than there are cores, since some of them wait;
+beside them those of stores, those of pods, and those of controllers in pods.
 
 Which file belongs where, and what begins first, comes from the recorded costs, which a run of all tests refreshes.
 What `python -m tests.pools` is given goes to pytest; paths choose files of tests.
@@ -34,12 +34,11 @@ AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
 # More workers than these wait for the cores, and pods for room on a node of two: then tests run out of time.
 # A controller in a pod starts a Ray, some twenty processes: one at a time.
 _CORES = os.cpu_count() or 2
-WORKERS = {"computing": _CORES, "waiting": 1, "stores": 1, "pods": 2, "controllers": 1}
+WORKERS = {"local": _CORES + 1, "stores": 1, "pods": 2, "controllers": 1}
 CLUSTER = ("pods", "controllers")
 SERVED = ("stores", *CLUSTER)
 NEEDS_STORE = re.compile(r'needs\("s3"')
 NEEDS_CONTROLLER = re.compile(r'"(controller-image|kuberay)"')
-UNMEASURED_S = 15.0  # what a file is expected to take that no run has measured
 # Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
 RATCHET = 17.0
 
@@ -53,28 +52,11 @@ class Pool(NamedTuple):
 
 def divide_files(files: Iterable[str], costs: dict[str, Cost]) -> list[Pool]:
     """Units first, which prove most in a second, should a run have to end early. Then the longest first, and those
-    that nobody has measured before them: none is left alone at the end. What waits most leaves the pool that
-    computes, until both take as long."""
+    that nobody has measured before them: none is left alone at the end."""
     chosen: dict[str, list[str]] = {name: [] for name in WORKERS}
     for file in files:
         chosen[_room(file)].append(file)
-    computing, waiting = chosen["computing"], chosen["waiting"]
-    loads = {"computing": expect_seconds(computing, costs), "waiting": 0.0}
-    movable = [file for file in computing if file in costs and not file.startswith("tests/unit/")]
-    for file in sorted(movable, key=lambda one: (costs[one].core_share, one)):
-        after = {
-            name: loads[name] + sign * costs[file].seconds for name, sign in (("computing", -1), ("waiting", 1))
-        }
-        if after["waiting"] / WORKERS["waiting"] <= after["computing"] / WORKERS["computing"]:
-            loads = after
-            computing.remove(file)
-            waiting.append(file)
     return [Pool(name, _in_order(there, costs)) for name, there in chosen.items() if there]
-
-
-def expect_seconds(files: Iterable[str], costs: dict[str, Cost]) -> float:
-    """Of all of them on one worker."""
-    return sum(costs[file].seconds if file in costs else UNMEASURED_S for file in files)
 
 
 def _in_order(files: Iterable[str], costs: dict[str, Cost]) -> tuple[str, ...]:
@@ -85,13 +67,13 @@ def _in_order(files: Iterable[str], costs: dict[str, Cost]) -> tuple[str, ...]:
 
 
 def _room(file: str) -> str:
-    """The pool by what the file's tests need, before waiting and computing are told apart."""
+    """The pool by what the file's tests need."""
     path = ROOT / file
     text = path.read_text() if path.exists() else ""
     if file.startswith("tests/cluster/"):
         return "controllers" if NEEDS_CONTROLLER.search(text) else "pods"
     stores = file.startswith("tests/integration/store/") or NEEDS_STORE.search(text)
-    return "stores" if stores else "computing"
+    return "stores" if stores else "local"
 
 
 def select_files(paths: Sequence[str]) -> list[str]:

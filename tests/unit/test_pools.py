@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.costs import Cost, merge_costs, read_costs, write_costs
 from tests.failures import MOST_REPEATED, SUFFIX, FailurePlugin, may_repeat, read_failures
-from tests.pools import WORKERS, Pool, Running, divide_files, expect_seconds, names_why, select_files
+from tests.pools import Pool, Running, divide_files, names_why, select_files
 
 FOLDERS = ("cluster", "integration", "integration/store", "unit")
 FILES = st.sampled_from([f"tests/{folder}/test_{n}.py" for folder in FOLDERS for n in range(5)])
@@ -32,34 +32,9 @@ def test_each_file_is_in_one_pool_units_first_then_the_longest(files: set[str], 
         assert places == sorted(places, reverse=True)
 
 
-@given(st.sets(FILES), COSTS)
-def test_what_waits_runs_beside_what_computes(files: set[str], costs: dict[str, Cost]) -> None:
-    pools = {pool.name: pool.files for pool in divide_files(files, costs)}
-    waiting, computing = pools.get("waiting", ()), pools.get("computing", ())
-    assert all(file.startswith("tests/cluster/") for file in pools.get("pods", ()))
-    assert all(file.startswith("tests/integration/store/") for file in pools.get("stores", ()))
-    assert all(file.startswith("tests/integration/test_") and file in costs for file in waiting)
-    loads = {name: expect_seconds(pools.get(name, ()), costs) for name in WORKERS}
-    times = {name: loads[name] / workers for name, workers in WORKERS.items()}
-    assert times["waiting"] <= times["computing"] + 1e-6
-    for file in computing:
-        if (
-            file.startswith("tests/integration/") and file in costs
-        ):  # it would make the pool that waits the longer one
-            later = (loads["waiting"] + costs[file].seconds) / WORKERS["waiting"]
-            assert later >= (loads["computing"] - costs[file].seconds) / WORKERS["computing"] - 1e-6
-
-
-def test_the_pool_that_waits_takes_what_needs_the_cores_least() -> None:
-    workers = WORKERS["waiting"] + WORKERS["computing"]
-    costs = {f"tests/integration/test_{n}.py": Cost(60, n + 1) for n in range(3 * workers)}
-    computing, waiting = divide_files(costs, costs)
-    assert set(waiting.files) == set(list(costs)[: 3 * WORKERS["waiting"]])
-    assert set(computing.files) == set(costs) - set(waiting.files)
-
-
 def test_what_needs_servers_is_in_a_pool_that_starts_when_they_are_free() -> None:
     pools = {pool.name: pool.files for pool in divide_files(select_files([]), {})}
+    assert "tests/integration/test_hosting.py" in pools["local"]
     assert "tests/integration/test_campaign_on_s3.py" in pools["stores"]
     assert "tests/integration/test_revoked_key_here.py" in pools["stores"]
     assert {file.split("/")[1] for name in ("pods", "controllers") for file in pools[name]} == {"cluster"}
