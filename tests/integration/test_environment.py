@@ -15,7 +15,13 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter, interpreters
 from trialfleet_ledger.task import PythonEnvironment
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.environments.environment import build, content_digest, environment_ref, unchanged
+from trialfleet_repository.environments.environment import (
+    build,
+    content_digest,
+    environment_ref,
+    retire,
+    unchanged,
+)
 from trialfleet_repository.environments.python_environment import (
     lay_metadata,
     project_metadata,
@@ -23,6 +29,7 @@ from trialfleet_repository.environments.python_environment import (
     python_path,
     site_packages,
 )
+from trialfleet_repository.environments.shared_files import POOL
 from trialfleet_repository.environments.uses import SEAL
 
 THIS = ".".join(map(str, __import__("sys").version_info[:2]))
@@ -138,8 +145,8 @@ def test_two_builders_make_one(tmp_path: Path, index: Index) -> None:
     assert len(found) == 2
     assert len(set(found)) == 1
     assert unchanged(found[0])
-    left = [path.name for path in found[0].parent.iterdir() if path.name.startswith(".")]
-    assert left == [".uses"]
+    left = {path.name for path in found[0].parent.iterdir() if path.name.startswith(".")}
+    assert left - {POOL} == {".uses"}
 
 
 def test_packages_are_compiled_and_nothing_of_them_runs(tmp_path: Path, index: Index) -> None:
@@ -275,3 +282,33 @@ def test_an_interpreter_below_a_closed_folder_is_not_for_another_user(tmp_path: 
     copy.write_bytes(Path(sys.executable).resolve().read_bytes()[:100])
     copy.chmod(0o755)
     assert not executable_by_others(copy)
+
+
+@pytest.mark.needs("bwrap")
+def test_environments_share_files_and_each_notices_a_change(tmp_path: Path, index: Index) -> None:
+    index.add(*wheel("large", "1.0", {"large.py": f"TEXT = {'x' * 100_000!r}\n"}))
+    index.add(*wheel("other", "1.0", {"other.py": ""}))
+    one = built(task_environment(), index.lock("large"), tmp_path)
+    assert unchanged(one)
+    two = built(task_environment(), index.lock("large", "other"), tmp_path)
+    module, same = (site_packages(place) / "large.py" for place in (one, two))
+    compiled = [next((site_packages(place) / "__pycache__").glob("large.*.pyc")) for place in (one, two)]
+    assert module.stat().st_ino == same.stat().st_ino
+    assert compiled[0].stat().st_ino == compiled[1].stat().st_ino
+    assert content_digest(one) not in (one / SEAL).read_text(), "its files have another time of change"
+    assert unchanged(one)
+    assert content_digest(one) in (one / SEAL).read_text(), "and are not read again"
+    assert unchanged(two)
+    assert ask(two, "import large, other; print(len(large.TEXT))") == "100000\n"
+    before = module.stat()
+    module.chmod(0o644)
+    module.write_bytes(module.read_bytes().replace(b"x", b"y", 1))
+    module.chmod(0o444)
+    os.utime(module, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert module.stat().st_size == before.st_size
+    assert not unchanged(one)
+    assert not unchanged(two)
+    retire(two)
+    again = built(task_environment(), index.lock("large", "other"), tmp_path)
+    assert unchanged(again)
+    assert (site_packages(again) / "large.py").read_text().count("y") == 0

@@ -11,7 +11,7 @@ import os
 import platform
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,14 @@ from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironm
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.cache import Cache, built_in_place, built_once, lock_of
 from trialfleet_repository.environments import tool_environment
+from trialfleet_repository.environments.shared_files import (
+    POOL,
+    is_shareable,
+    read_digest,
+    remove_unshared,
+    sealed_mode,
+    share_files,
+)
 from trialfleet_repository.environments.uses import SEAL, uses_of
 from trialfleet_repository.languages import language_of_kind
 from trialfleet_repository.trees import pack
@@ -140,7 +148,7 @@ def _make(
                     reserve(seed)
                 seed = seed if seed and unchanged(seed) else alone()
                 tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
-                _finish(fresh)
+                _finish(fresh, final.parent)
 
 
 def _make_python(final: Path, ref: PythonEnvironmentRef, python: Path, lock: bytes) -> None:
@@ -149,13 +157,19 @@ def _make_python(final: Path, ref: PythonEnvironmentRef, python: Path, lock: byt
     with built_once(final) as fresh:
         if fresh is not None:
             python_environment.install(fresh, ref, python, lock)
-            _finish(fresh)
+            _finish(fresh, final.parent)
 
 
-def _finish(fresh: Path) -> None:
+def _finish(fresh: Path, environments: Path) -> None:
+    """`environments`: where it is kept. Programs that could write into it would write into those that share its
+    files; an image's layers share none."""
+    from trialfleet_sandbox.choose import choose
+
+    protected = environments != baked_folder() and choose().capabilities.protects_environment
+    contents = share_files(fresh, environments / POOL) if protected else {}
     _seal(fresh)
     # A rename changes neither the inodes nor the times of the content.
-    (fresh / SEAL).write_text(content_digest(fresh))
+    (fresh / SEAL).write_text(f"{content_digest(fresh)} {content_digest(fresh, contents)}")
 
 
 def _programs(ref: EnvironmentRef, for_other_uid: bool) -> dict[str, Path]:
@@ -223,6 +237,7 @@ def retire(environment: Path) -> None:
             if time.time() - mark.stat().st_mtime > RETIRED_S:
                 remove(mark.with_name(mark.name.removeprefix(".").removesuffix(".retired")))
                 mark.unlink(missing_ok=True)
+                remove_unshared(environment.parent / POOL)
 
 
 def _mark(environment: Path) -> Path:
@@ -241,9 +256,12 @@ def _free_place(folder: Path, name: str, programs: str) -> Path:
     return found
 
 
-def content_digest(environment: Path) -> str:
+def content_digest(environment: Path, contents: Mapping[int, str] | None = None) -> str:
     """Digest over names, sizes, times and inodes of every file: any write or replacement shows, no file is read.
     A program can set a file's mtime back, but not its ctime.
+
+    `contents`: read the files that environments share, but those whose digest it has by inode. The ctime of such a
+    file changes when another environment begins or ceases to share it: the digest has its content instead.
 
     Valid on the machine that built it only.
     """
@@ -251,7 +269,7 @@ def content_digest(environment: Path) -> str:
     todo = [root]
     while todo:
         folder = todo.pop()
-        rows, folders = _rows(folder)
+        rows, folders = _rows(folder, contents)
         if folder == root:
             rows = [row for row in rows if not row.startswith(f"{SEAL}\0")]
         seen.update("\0".join([folder.removeprefix(root), *sorted(rows), ""]).encode("utf-8", "surrogateescape"))
@@ -259,7 +277,7 @@ def content_digest(environment: Path) -> str:
     return seen.hexdigest()
 
 
-def _rows(folder: str) -> tuple[list[str], list[str]]:
+def _rows(folder: str, contents: Mapping[int, str] | None) -> tuple[list[str], list[str]]:
     """(What its files and folders are, paths of the folders). Raises `OSError` where it is a link."""
     rows: list[str] = []
     folders: list[str] = []
@@ -269,7 +287,11 @@ def _rows(folder: str) -> tuple[list[str], list[str]]:
         with os.scandir(opened) as children:
             for child in children:
                 facts = child.stat(follow_symlinks=False)
-                rows.append(_row(child.name, facts))
+                changed = f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
+                if contents is not None and is_shareable(facts):
+                    content = contents.get(facts.st_ino) or read_digest(child.name, opened)
+                    changed = f"{facts.st_mtime_ns} {content}"
+                rows.append(f"{child.name}\0{facts.st_mode} {facts.st_size} {changed} {facts.st_ino}")
                 if stat.S_ISDIR(facts.st_mode):
                     folders.append(f"{folder}/{child.name}")
     finally:
@@ -277,19 +299,21 @@ def _rows(folder: str) -> tuple[list[str], list[str]]:
     return rows, folders
 
 
-def _row(name: str, facts: os.stat_result) -> str:
-    times = f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
-    return f"{name}\0{facts.st_mode} {facts.st_size} {times} {facts.st_ino}"
-
-
 def unchanged(environment: Path) -> bool:
     """Whether the environment is what was built. False: `retire` it and build it again."""
     if _out_of_reach(environment):
         return True
     try:
-        return (environment / SEAL).read_text() == content_digest(environment)
+        sealed, found = (environment / SEAL).read_text(), content_digest(environment)
+        if sealed == (whole := f"{found} {sealed[len(found) + 1 :]}"):
+            return True
+        if sealed != f"{sealed[: len(found)]} {content_digest(environment, {})}":
+            return False
     except (FileNotFoundError, NotADirectoryError):
         return False
+    with suppress(OSError), (environment / SEAL).open("r+") as file:  # of the same length, at once
+        file.write(whole)
+    return True
 
 
 def _out_of_reach(environment: Path) -> bool:
@@ -347,10 +371,9 @@ def _interpreter(ref: PythonEnvironmentRef, for_other_uid: bool) -> Interpreter:
 
 
 def _seal(folder: Path) -> None:
-    """Remove write permission and permit everybody to read: an agent of another uid runs these files."""
+    """Other environments may share its files: a file whose mode is right keeps its ctime."""
     for path, folders, files in os.walk(folder, topdown=False):
-        for name in (*files, *folders):
-            child = Path(path, name)
-            if not child.is_symlink():
-                mode = child.stat().st_mode
-                child.chmod((mode | 0o444 | (0o111 if mode & 0o100 else 0)) & ~0o222)
+        for child in (Path(path, name) for name in (*files, *folders)):
+            mode = child.lstat().st_mode
+            if not stat.S_ISLNK(mode) and mode != sealed_mode(mode):
+                child.chmod(sealed_mode(mode))

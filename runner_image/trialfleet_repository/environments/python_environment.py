@@ -25,6 +25,7 @@ SETUP_LOG = "trialfleet-setup.log"
 PROJECT = ".project"  # folder of HOME with the project's dist-info
 _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]{0,199}")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
+INSTALLED_AT = 1_577_836_800  # of every installed file, as seconds since 1970
 _PROGRAM_S = 3600.0  # for a program that builds it
 
 
@@ -157,10 +158,22 @@ def _install(folder: Path, python: Path, lock: bytes) -> None:
 
 def _compile(folder: Path, python: Path) -> None:
     """Bytecode of all packages, by the base interpreter: that of `folder` would run the packages' `.pth` files,
-    here, out of any sandbox. Files that are no Python of this version are left out."""
-    how = ("-I", "-S", "-m", "compileall", "-qq", "-j", "0", "--invalidation-mode", "timestamp")
+    here, out of any sandbox. Files that are no Python of this version are left out.
+
+    Bytecode holds its module's time, and its path, which an import puts right. With one time and no folder in it,
+    environments of the same packages have the same files."""
+    packages = site_packages(folder)
+    _set_times(packages)
+    how = ("-I", "-S", "-m", "compileall", "-qq", "-j", "0", "--invalidation-mode", "timestamp", "-d", "")
     env = {name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR")}
-    _run((str(python), *how, str(site_packages(folder))), env, cwd=folder)
+    _run((str(python), *how, str(packages)), env, cwd=folder)
+    _set_times(packages)
+
+
+def _set_times(folder: Path) -> None:
+    for path, _, names in os.walk(folder):
+        for name in names:
+            os.utime(f"{path}/{name}", (INSTALLED_AT, INSTALLED_AT), follow_symlinks=False)
 
 
 def _must(code: int, output: str, message: str) -> None:

@@ -12,12 +12,14 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialfleet_repository.cache import Cache, lock_of, scratch
+from trialfleet_repository.environments.shared_files import POOL, remove_unshared
 
 SEAL = ".trialfleet-seal"  # in an environment that is complete
 _USES = ".uses"
@@ -117,15 +119,24 @@ class EnvironmentRoom:
         use is longest ago, until `more` bytes fit into the limit besides the others. What is in use stays."""
         with self._turn:
             before = min(self._begun.copy().values(), default=time.monotonic())
-            there = list(self._environments())
-            grown = sum(self._size(path) for path in there if path.name not in self._before) - self._gone()
-            for environment in sorted(there, key=_last_use):
-                if grown + more <= self.limit_bytes:
+            for environment in sorted(self._environments(), key=_last_use):
+                if not self._is_exceeded(more):
                     break
                 size = self._size(environment)
                 if uses_of(environment.parent).remove_unused(environment, before):
-                    grown -= size
                     self.removed.append(size)
+                    remove_unshared(environment.parent / POOL)
+
+    def _is_exceeded(self, more: int) -> bool:
+        """By what is there and `more` bytes. With each environment, the parts that others have of files change."""
+        if self._grown() + more <= self.limit_bytes:
+            return False
+        self._sizes |= {path.name: occupied_bytes(path) for path in self._environments()}
+        return self._grown() + more > self.limit_bytes
+
+    def _grown(self) -> int:
+        new = (path for path in self._environments() if path.name not in self._before)
+        return sum(map(self._size, new)) - self._gone()
 
     def _gone(self) -> int:
         """Bytes of environments that were there at the start."""
@@ -156,14 +167,17 @@ def _last_use(environment: Path) -> float:
 
 
 def occupied_bytes(folder: Path) -> int:
-    """On the disk; a file with several names counts once."""
-    sizes: dict[int, int] = {}
+    """On the disk. A file with several names counts once, and one that environments share in equal parts."""
+    sizes, names, elsewhere = dict[int, int](), Counter[int](), dict[int, int]()
     todo = [folder]
     while todo:
         with suppress(OSError), os.scandir(todo.pop()) as children:  # it may be removed meanwhile
             for child in children:
                 facts = child.stat(follow_symlinks=False)
                 sizes[facts.st_ino] = facts.st_blocks * _BLOCK
+                names[facts.st_ino] += 1
                 if child.is_dir(follow_symlinks=False):
                     todo.append(Path(child.path))
-    return sum(sizes.values())
+                else:
+                    elsewhere[facts.st_ino] = facts.st_nlink - 1  # the pool's name is nobody's part
+    return sum(size * names[ino] // max(names[ino], elsewhere.get(ino, 0)) for ino, size in sizes.items())
