@@ -35,8 +35,8 @@ def share_files(environment: Path, pool: Path) -> dict[int, str]:
 
     Returns the digest of each file that can be shared, by its inode."""
     digests = dict[int, str]()
-    pool.mkdir(mode=0o700, exist_ok=True)
     for path, facts in list(_shareable_files(environment)):
+        pool.mkdir(mode=0o700, exist_ok=True)
         content = read_digest(str(path))
         with suppress(OSError):  # no hard links here, no more names for it, or another process removed it
             _share(path, pool / f"{content}-{_describe(facts)}", environment / _FRESH)
