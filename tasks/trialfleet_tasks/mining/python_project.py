@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.declared_requirements import find_test_requirements
 from trialfleet_tasks.mining.resolver_input import format_pin, parse_requirement
+from trialfleet_tasks.mining.setup_arguments import read_setup_arguments
 from trialfleet_tasks.mining.toml_files import read_toml
 
 _FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)
@@ -108,7 +108,7 @@ class PythonProject:
 
 
 def read_project(tree: Tree) -> PythonProject:
-    """By pyproject.toml, setup.cfg, setup.py (literals only), requirements files and locks, in this order."""
+    """By pyproject.toml, setup.cfg, setup.py (what is written there), requirements files, locks, in this order."""
     toml = read_toml(tree, "pyproject.toml")
     tool = mapping(toml.get("tool"))
     project, poetry = mapping(toml.get("project")), mapping(tool.get("poetry"))
@@ -247,21 +247,16 @@ def _setup_cfg(tree: Tree) -> dict[str, Any]:
 
 
 def _setup_py(tree: Tree) -> dict[str, Any]:
-    """Arguments of `setup()` that are literals."""
-    try:
-        module = ast.parse(tree["setup.py"].data) if "setup.py" in tree else ast.Module([], [])
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[str, Any] = {}
-    for node in ast.walk(module):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "setup":
-            for keyword in node.keywords:
-                if keyword.arg in _ARGUMENTS:
-                    try:
-                        found[keyword.arg] = ast.literal_eval(keyword.value)
-                    except ValueError:
-                        continue
+    found = read_setup_arguments(tree["setup.py"].data, _ARGUMENTS) if "setup.py" in tree else {}
+    for name in ("install_requires", "tests_require"):
+        if name in found:
+            found[name] = _setup_lines(found[name])
     return found
+
+
+def _setup_lines(value: Any) -> tuple[str, ...]:
+    """setuptools takes a text for its lines."""
+    return tuple(_text_lines(value)) if isinstance(value, str) else _strings(value)
 
 
 def _text_lines(text: str) -> list[str]:

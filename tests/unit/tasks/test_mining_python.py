@@ -70,6 +70,55 @@ def test_setup_cfg_and_literals_of_setup_py() -> None:
     assert (found.name, found.requirements(development=False)) == ("shop", ("click", "pytest"))
 
 
+@pytest.mark.parametrize(
+    ("lines", "keywords"),
+    [
+        ("requires = ['click', 'rich']", "install_requires=requires"),
+        ("requires = ['click']\nrequires += ['rich']", "install_requires=requires"),
+        ("requires = ['click']\nrequires.append('rich')", "install_requires=list(requires)"),
+        ("a = ('click',)\nb: list[str] = ['rich']\na.extend(b)", "install_requires=a"),
+        (
+            "requires = open('requirements.txt').read()\nrequires = ['click', *['rich']]",
+            "install_requires=requires",
+        ),
+        ("requires = 'click\\nrich'", "install_requires=requires"),
+        ("", "install_requires='click rich'.split()"),
+        ("base = ['click']", "install_requires=base + ['rich', read('more.txt')]"),
+        ("facts = dict(install_requires=['click'])\nfacts['install_requires'] += ['rich']", "**facts"),
+        ("facts = {'install_requires': ['click', 'rich']}\nfacts.update({'name': 'shop'})", "**facts"),
+        ("more = {'cli': ['rich']}", "install_requires=['click', *more['cli']]"),
+        ("try:\n    requires = ['click', 'rich']\nexcept Exception:\n    pass", "install_requires=requires"),
+        ("with open('a') as f:\n    requires = ['click', 'rich']", "install_requires=requires"),
+        (
+            "requires = ['click', 'rich']\nif sys.version_info < (3,):\n    requires += ['six']",
+            "install_requires=requires",
+        ),
+    ],
+)
+def test_what_setup_py_writes_before_its_call(lines: str, keywords: str) -> None:
+    for call in (f"setup({keywords})", f"if __name__ == '__main__':\n    setuptools.setup({keywords})"):
+        found = read_project(tree(setup_DOT_py=f"{lines}\n{call}\n"))
+        assert found.dependencies == ("click", "rich")
+    indented = "\n".join(f"    {line}" for line in [*lines.splitlines(), f"setup({keywords})"])
+    assert read_project(tree(setup_DOT_py=f"def main():\n{indented}\n")).dependencies == ("click", "rich")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "requires = ['click']\nrequires = read()",
+        "requires = ['click']\n" + "requires = requires + requires\n" * 60,
+        "requires = 'click'\n" + "requires += requires\n" * 60,
+        "requires = {'a': 'click'}",
+        "requires = 7",
+        "requires = requires",
+        "requires = []\nrequires.append(requires)",
+    ],
+)
+def test_control_what_setup_py_does_not_say_is_not_guessed(lines: str) -> None:
+    assert read_project(tree(setup_DOT_py=f"{lines}\nsetup(install_requires=requires)")).dependencies == ()
+
+
 def test_requirements_files() -> None:
     found = read_project(
         tree(
