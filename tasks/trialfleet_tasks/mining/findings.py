@@ -167,8 +167,23 @@ _NO_AUTHOR = frozenset(
 )
 
 
+_IN_PACKAGES = re.compile(r"ImportError: cannot import name .*site-packages")
+_DO_NOT_FIT = (
+    "two packages of its environment do not fit: without --build, versions that have no wheel are left out, and an "
+    "older one may have been chosen"
+)
+
+
 def hint_of(problem: Problem, reason: RejectionReason) -> str | None:
-    """Of the problem, where it tells the owner of a mined repository what to do."""
+    """Of the problem, where it tells the owner of a mined repository what to do.
+
+    >>> said = "ImportError: cannot import name 'Markup' from 'flask' (/cache/lib/site-packages/flask/__init__.py)"
+    >>> problem = Problem(kind=ProblemKind.NO_JUNIT, message=said)
+    >>> str(hint_of(problem, RejectionReason.CANNOT_RUN_AT_FIX))[:46]
+    'two packages of its environment do not fit: wi'
+    """
+    if reason is RejectionReason.CANNOT_RUN_AT_FIX and _IN_PACKAGES.search(problem.message):
+        return _DO_NOT_FIT
     if reason in _NO_AUTHOR and problem.kind is not ProblemKind.EXIT_CODE:
         return REMEDIES.get(reason)
     return problem.hint
