@@ -169,8 +169,8 @@ _NO_AUTHOR = frozenset(
 
 _IN_PACKAGES = re.compile(r"ImportError: cannot import name .*site-packages")
 _DO_NOT_FIT = (
-    "two packages of its environment do not fit: without --build, versions that have no wheel are left out, and an "
-    "older one may have been chosen"
+    "two packages of its environment do not fit: without --build, versions that have no wheel are left out, and "
+    "an older one may have been chosen"
 )
 
 
