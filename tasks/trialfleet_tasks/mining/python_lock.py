@@ -21,6 +21,9 @@ from trialfleet_tasks.mining.resolver_input import require_resolvable
 
 _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)
+# Packages whose older releases were deleted and uploaded again. Without them, a resolver that looks at dates takes
+# an older version of what needs them: pytest 3.5 for 3.6 to 5.2.
+_UPLOADED_AGAIN = {"atomicwrites": date(2022, 7, 9)}
 _OPTIONS = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
 # Of uv's hints and refusals.
 _NO_WHEEL = re.compile(
@@ -50,8 +53,14 @@ class WantedLock:
     def name(self) -> str:
         """Equal for equal wishes."""
         facts = {"requirements": self.requirements, "pins": self.pins, "python": self.python}
-        more = {"before": str(self.before), "later": sorted(self.later), "project": self.project}
-        return digest(facts | more)[:12]
+        later = {name: str(newest) for name, newest in self._newest.items()}
+        return digest(facts | {"before": str(self.before), "later": later, "project": self.project})[:12]
+
+    @property
+    def _newest(self) -> dict[str, date]:
+        """The last day of the packages that may be newer than the others."""
+        again = {name: day for name, day in _UPLOADED_AGAIN.items() if self.before < day}
+        return dict.fromkeys(sorted(self.later), self.before + _LATER) | again
 
     @property
     def text(self) -> bytes:
@@ -60,13 +69,12 @@ class WantedLock:
 
     def arguments(self, constraints: Path) -> tuple[str, ...]:
         """Of uv."""
-        newest = str(self.before + _LATER)
         return (
             *("pip", "compile", "-", *_OPTIONS),
             *([f"--no-emit-package={self.project}"] if self.project and is_normalized_name(self.project) else []),
             *("--python-version", self.python, "--constraints", str(constraints)),
             *("--exclude-newer", str(self.before)),
-            *(f"--exclude-newer-package={name}={newest}" for name in sorted(self.later)),
+            *(f"--exclude-newer-package={name}={newest}" for name, newest in self._newest.items()),
         )
 
 

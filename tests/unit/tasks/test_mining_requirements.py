@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -222,3 +223,10 @@ def test_the_locks_other_entries_are_named() -> None:
     lock = '[[package]]\nname = "a"\nversion = "1"\n[[package]]\nname = "b"\nversion = "1\\n-r x"\n'
     project = read_project(tree({"poetry.lock": lock}))
     assert (project.pins, project.odd_pins) == (("a==1",), ("poetry.lock: b 1\n-r x",))
+
+
+def test_releases_that_were_uploaded_again_are_there_before_that_day() -> None:
+    """Else pytest 5 cannot be had as of 2019, and a resolver takes 3.5."""
+    old, new = (WantedLock(("pytest",), (), "3.8", date(year, 7, 18)) for year in (2019, 2023))
+    assert "--exclude-newer-package=atomicwrites=2022-07-09" in old.arguments(Path("c"))
+    assert not any(word.startswith("--exclude-newer-package") for word in new.arguments(Path("c")))
