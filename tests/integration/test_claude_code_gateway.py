@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.claude_code import DONE, KEY, MODEL, Rig
-from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
+from tests.support.claude_code import DONE, KEY, MODEL, Ran, Rig
+from tests.support.scripted_messages import (
+    Break,
+    Fail,
+    Hang,
+    Request,
+    Say,
+    ScriptedMessages,
+    Usage,
+    scripted_messages,
+)
 from trialfleet_agents.claude_code import agent
 from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.records.verdicts import Stop
@@ -26,55 +37,78 @@ def rig(tmp_path: Path, provider: ScriptedMessages) -> Rig:
 # --- what reaches the model -----------------------------------------------------------------------------
 
 
-def prompt_blocks(rig: Rig) -> list[str]:
-    """Texts of the first user message that the program did not write itself."""
-    content = rig.provider.main[0].body["messages"][0]["content"]
-    return [block["text"] for block in content if not block["text"].startswith("<system-reminder>")]
+@dataclass(frozen=True)
+class Told:
+    """A run that is given all that an agent may have at its start, and bait in HOME; `root`: its CLAUDE.md."""
+
+    rig: Rig
+    ran: Ran
+    first: Request
+    root: str
+
+    @property
+    def blocks(self) -> list[str]:
+        """Texts of the first user message that the program did not write itself."""
+        content = self.first.body["messages"][0]["content"]
+        return [block["text"] for block in content if not block["text"].startswith("<system-reminder>")]
 
 
-def test_the_prompt_arrives_exactly_and_in_no_argument(rig: Rig) -> None:
-    rig.prompt = 'Ünïcode "quotes" $HOME `x`\n\n```\nE   assert 1 == 2\n```\n' + "long line " * 20_000
-    ran = rig.run(DONE)
-    assert prompt_blocks(rig) == [rig.prompt]
-    assert all("assert 1 == 2" not in argument for argument in ran.job.argv)
-    assert (ran.ended.code, ran.parsed.stop) == (0, Stop.FINISHED)
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    with scripted_messages() as provider:
+        rig = Rig(tmp_path_factory.mktemp("told"), provider)
+        rig.prompt = 'Ünïcode "quotes" $HOME `x`\n\n```\nE   assert 1 == 2\n```\n' + "long line " * 20_000
+        rig.system = "NEEDLE-SYSTEM: review these pitfalls"
+        root = rig.write("CLAUDE.md", "NEEDLE-ROOT: never swallow errors.\n")
+        rig.write("AGENTS.md", "NEEDLE-AGENTS\n")
+        for home in ("home/.claude", "home"):
+            (rig.attempt / home).mkdir(exist_ok=True)
+            (rig.attempt / home / "CLAUDE.md").write_text("NEEDLE-HOME\n")
+        needles = {"files": "NEEDLE-ROOT", "inline": "NEEDLE-SYSTEM", "other": "NEEDLE-OTHER"}
+        declared = tuple(DeclaredText(name, needle) for name, needle in needles.items())
+        rig.canaries = Canaries(declared=declared, forbidden={"home": ("NEEDLE-HOME",)}, files=frozenset({root}))
+        yield Told(rig, rig.run(DONE), provider.main[0], root)
 
 
-def test_the_workspaces_claude_md_reaches_the_model_and_is_no_contamination(rig: Rig) -> None:
-    path = rig.write("CLAUDE.md", "NEEDLE-ROOT: never swallow errors.\n")
-    rig.write("AGENTS.md", "NEEDLE-AGENTS\n")
-    rig.canaries = Canaries(
-        declared=(
-            DeclaredText("files", "NEEDLE-ROOT"),
-            DeclaredText("other", "NEEDLE-OTHER"),
-        ),
-        files=frozenset({path}),
-    )
-    ran = rig.run(DONE)
-    assert ran.report.reached == {"files": True, "other": False}
-    assert ran.report.undeclared == ()
-    assert "NEEDLE-AGENTS" not in rig.provider.main[0].strings  # this program loads CLAUDE.md only
+def test_the_prompt_arrives_exactly_and_in_no_argument(told: Told) -> None:
+    assert told.blocks == [told.rig.prompt]
+    assert all("assert 1 == 2" not in argument for argument in told.ran.job.argv)
+    assert (told.ran.ended.code, told.ran.parsed.stop) == (0, Stop.FINISHED)
 
 
-def test_an_undeclared_claude_md_of_the_workspace_is_found(rig: Rig) -> None:
-    path = rig.write("CLAUDE.md", "someone left this here\n")
-    assert rig.run(DONE).report.undeclared == (path,)
+def test_the_workspaces_claude_md_and_a_system_channel_text_are_no_contamination(told: Told) -> None:
+    assert told.ran.report.reached == {"files": True, "inline": True, "other": False}
+    assert told.ran.report.undeclared == ()
+    assert "NEEDLE-AGENTS" not in told.first.strings  # this program loads CLAUDE.md only
+    assert "NEEDLE-SYSTEM" in json.dumps(told.first.body["system"])
 
 
-def test_a_parent_folders_claude_md_is_found_when_scratch_lies_below_one(rig: Rig) -> None:
-    bait = rig.root / "CLAUDE.md"
+def test_homes_own_claude_md_is_not_sent(told: Told) -> None:
+    assert "NEEDLE-HOME" not in told.first.strings
+
+
+def test_web_tools_and_memory_are_off(told: Told) -> None:
+    body = told.first.body
+    names = {tool["name"] for tool in body["tools"]}
+    assert {"Read", "Edit", "Bash"} <= names
+    assert not {"WebSearch", "WebFetch"} & names
+    assert all(tool.get("type") in (None, "custom") for tool in body["tools"])
+    assert "/memory/" not in json.dumps(body["system"])
+
+
+def test_an_undeclared_claude_md_of_the_workspace_or_of_a_folder_above_is_found(rig: Rig) -> None:
+    own, bait = rig.write("CLAUDE.md", "someone left this here\n"), rig.root / "CLAUDE.md"
     bait.write_text("NEEDLE-PARENT\n")
     rig.canaries = Canaries(forbidden={"parent": ("NEEDLE-PARENT",)})
-    assert rig.run(DONE).report.undeclared == (str(bait), "parent")
+    assert {*rig.run(DONE).report.undeclared} == {own, str(bait), "parent"}
 
 
 def test_a_childs_claude_md_counts_once_its_folder_is_read(rig: Rig) -> None:
     child = rig.write("src/CLAUDE.md", "NEEDLE-CHILD\n")
     rig.canaries = Canaries(declared=(DeclaredText("files", "NEEDLE-CHILD"),), files=frozenset({child}))
-    first = rig.run(DONE).report
-    assert first.reached == {"files": False}
     ran = rig.run(Say("", (rig.read(),)), DONE).report
-    assert (ran.reached, ran.undeclared) == ({"files": True}, ())
+    seen = ["NEEDLE-CHILD" in request.strings for request in rig.provider.main]
+    assert (seen, ran.reached, ran.undeclared) == ([False, True], {"files": True}, ())
     rig.canaries = Canaries()
     undeclared = rig.run(Say("", (rig.read(),)), DONE).report
     assert (undeclared.undeclared, undeclared.own_files) == ((), (child,)), "the agent may have made it"
@@ -87,15 +121,6 @@ def test_a_claude_md_that_the_agents_run_makes_is_no_contamination(rig: Rig, scr
     ran = rig.run(Say("", (rig.bash(script),)), Say("", (rig.read(),)), DONE)
     assert f"Contents of {own}" in rig.provider.main[2].strings
     assert (ran.report.undeclared, ran.report.own_files) == ((), (own,))
-
-
-def test_homes_own_claude_md_is_not_sent(rig: Rig) -> None:
-    for home in ("home/.claude", "home"):
-        (rig.attempt / home).mkdir(exist_ok=True)
-        (rig.attempt / home / "CLAUDE.md").write_text("NEEDLE-HOME\n")
-    rig.canaries = Canaries(forbidden={"home": ("NEEDLE-HOME",)})
-    assert rig.run(DONE).report.undeclared == ()
-    assert "NEEDLE-HOME" not in rig.provider.main[0].strings
 
 
 def test_control_with_a_users_settings_homes_own_claude_md_is_sent(
@@ -116,14 +141,6 @@ def test_control_with_a_users_settings_homes_own_claude_md_is_sent(
     assert "NEEDLE-HOME" in rig.provider.main[0].strings
 
 
-def test_a_system_channel_text_reaches_the_system_prompt(rig: Rig) -> None:
-    rig.system = "NEEDLE-SYSTEM: review these pitfalls"
-    rig.canaries = Canaries(declared=(DeclaredText("inline", "NEEDLE-SYSTEM"),))
-    assert rig.run(DONE).report.reached == {"inline": True}
-    assert "NEEDLE-SYSTEM" in json.dumps(rig.provider.main[0].body["system"])
-    assert prompt_blocks(rig) == [rig.prompt]
-
-
 def test_the_hooks_text_arrives_after_the_read_and_not_before(rig: Rig) -> None:
     rig.hook = {"src/AGENTS.md": "## Pitfalls\n\n- NEEDLE-HOOK: x is shared\n"}
     rig.canaries = Canaries(declared=(DeclaredText("hook", "NEEDLE-HOOK"),))
@@ -139,20 +156,10 @@ def test_the_hooks_text_arrives_after_the_read_and_not_before(rig: Rig) -> None:
     ]
 
 
-def test_web_tools_and_memory_are_off(rig: Rig) -> None:
-    rig.run(DONE)
-    body = rig.provider.main[0].body
-    names = {tool["name"] for tool in body["tools"]}
-    assert {"Read", "Edit", "Bash"} <= names
-    assert not {"WebSearch", "WebFetch"} & names
-    assert all(tool.get("type") in (None, "custom") for tool in body["tools"])
-    assert "/memory/" not in json.dumps(body["system"])
-
-
 # --- what is counted ------------------------------------------------------------------------------------
 
 
-def test_tokens_turns_and_cost_agree_between_gateway_and_agent(rig: Rig) -> None:
+def test_tokens_turns_cost_and_trajectory_agree_between_gateway_and_agent(rig: Rig) -> None:
     ran = rig.run(
         Say("Looking.", (rig.read(),), Usage(100, 20, cache_read=1000, cache_write=300)),
         Say("Fixing.", (rig.edit(), rig.bash("cat src/a.py")), Usage(50, 30, cache_read=1300)),
@@ -168,14 +175,11 @@ def test_tokens_turns_and_cost_agree_between_gateway_and_agent(rig: Rig) -> None
     assert parsed.cost_usd == pytest.approx(report.cost_usd)
     assert report.cost_usd == pytest.approx((157 * 3 + 61 * 15 + 2300 * 0.3 + 300 * 3.75) / 1e6)
     assert report.models == (MODEL,)
-
-
-def test_the_trajectory_has_turns_paths_and_times(rig: Rig) -> None:
-    ran = rig.run(Say("Looking.", (rig.read(),)), Say("", (rig.edit(), rig.bash("cat src/a.py"))), Say("Done."))
     seen = [(step.turn, step.kind, step.path) for step in ran.parsed.steps]
     assert seen == [
         (1, "message", None),
         (1, "read", "src/a.py"),
+        (2, "message", None),
         (2, "edit", "src/a.py"),
         (2, "read", "src/a.py"),  # by a shell command
         (3, "message", None),
@@ -259,19 +263,18 @@ def test_a_time_out_keeps_the_tokens_so_far(rig: Rig) -> None:
     assert ran.report.provider_error is None
 
 
-def test_a_429_is_waited_out_and_its_time_recorded(rig: Rig) -> None:
-    ran = rig.run(Fail(429, "rate_limit_error", retry_after="1"), DONE)
-    assert ran.parsed.stop is Stop.FINISHED
+def test_a_429_and_a_stream_that_breaks_are_seen_and_retried(rig: Rig) -> None:
+    ran = rig.run(Fail(429, "rate_limit_error", retry_after="1"), Break(), Say("Recovered.", (), Usage(10, 5)))
+    assert (ran.parsed.stop, ran.parsed.turns) == (Stop.FINISHED, 1)
     assert 0.9 < ran.report.throttled_s < ran.ended.wall_s
-    assert (ran.report.error_count, ran.report.turns, ran.report.provider_error) == (1, 1, None)
+    assert (ran.report.error_count, ran.report.turns, ran.report.provider_error) == (2, 1, None)
 
 
-@pytest.mark.parametrize("failure", [Fail(529, "overloaded_error"), Fail(500)])
-def test_a_provider_that_stays_down_is_named(rig: Rig, failure: Fail) -> None:
+def test_a_provider_that_stays_down_is_named(rig: Rig) -> None:
     rig.max_retries = 1
-    ran = rig.run(*[failure] * 6)
+    ran = rig.run(*[Fail(529, "overloaded_error")] * 6)
     assert ran.report.provider_error is not None
-    assert str(failure.status) in ran.report.provider_error
+    assert "529" in ran.report.provider_error
     assert (ran.report.halt, ran.report.turns, ran.ended.code) == (None, 0, 1)
 
 
@@ -281,13 +284,6 @@ def test_bad_credentials_halt_the_campaign(rig: Rig) -> None:
     assert ran.report.halt is not None
     assert ran.report.halt.startswith("401")
     assert KEY not in ran.report.model_dump_json()
-
-
-def test_a_stream_that_breaks_is_retried_and_seen(rig: Rig) -> None:
-    ran = rig.run(Break(), Say("Recovered.", (), Usage(10, 5)))
-    assert ran.parsed.stop is Stop.FINISHED
-    assert (ran.report.error_count, ran.report.provider_error, ran.report.turns) == (1, None, 1)
-    assert ran.parsed.turns == 1
 
 
 def test_a_provider_that_stops_in_mid_answer_is_cut_off(rig: Rig) -> None:
