@@ -10,7 +10,7 @@ import pytest
 from tests.support.agent_attempts import AgentAttempts, AgentRan
 from tests.support.agent_extensions import extended, write_extensions
 from tests.support.agent_rows import ROWS
-from tests.support.attempts import Lab
+from tests.support.attempts import CHILD_NODE, ROOT_NODE, Lab
 from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_agents.agent_check.scripted_model import Break, Fail, Reply, scripted_model
 from trialfleet_agents.registry import agent
@@ -19,6 +19,9 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import InlineSpec
 
+# Contexts with nodes that a program would send too, when something in their folder is read: Claude Code what they
+# import, Copilot files of these names.
+ALSO_SENT = {"claude-code": "importing", "copilot": "named"}
 PUSHED = "Discounts are read from the table of vouchers, which a job rewrites every night."
 SPARE = 3  # answers of the script that the turn budget leaves unsaid
 AGENTS = [pytest.param(kind, marks=pytest.mark.needs(row.program)) for kind, row in ROWS.items()]
@@ -31,7 +34,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     root.chmod(0o755)
     write_extensions(root)
     node = f"# Pricing\n\n## Pitfalls\n\n- {PUSHED}\n"
-    lab = Lab(root, contexts={"pushed": {"shop/pricing/AGENTS.md": node}})
+    pushed = {"shop/pricing/AGENTS.md": node}
+    named = {**pushed, "CLAUDE.md": ROOT_NODE + CHILD_NODE, "shop/pricing/CLAUDE.md": node}
+    importing = {**named, "shop/pricing/CLAUDE.md": "@AGENTS.md\n"}
+    lab = Lab(root, contexts={"pushed": pushed, "named": named, "importing": importing})
     assert lab.planned
     return lab
 
@@ -53,7 +59,9 @@ def repaired(attempts: AgentAttempts, reach: Reach) -> AgentRan:
     """It reads, edits, opens a skill where it has one, looks for secrets, and says so; with the root's file, and
     what a hook pushes where there are hooks."""
     hook = {"hook": "on_read", "context": "pushed"} if reach.hook_after else {}
-    composed = Condition.model_validate({"files": "flat", **hook, **extended(attempts.row)})
+    also_sent = ALSO_SENT.get(attempts.row.kind)
+    files = {"files": also_sent, "hook": "on_read", "pull": True} if also_sent else {"files": "flat", **hook}
+    composed = Condition.model_validate({**files, **extended(attempts.row)})
     opens = [Answer("Opening.", (attempts.row.opens_skill,))] if attempts.row.opens_skill else []
     script = [attempts.reads(), attempts.edits(), *opens, attempts.searches(), attempts.done]
     return attempts.run(script, "repaired", composed=composed, options={"effort": "low"})

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.agents.conftest import PUSHED, SPARE
+from tests.integration.agents.conftest import ALSO_SENT, PUSHED, SPARE
 from tests.support.agent_attempts import FIXED, HOME_BAIT, KEY, PARENT_BAIT, AgentAttempts, AgentRan
 from tests.support.agent_extensions import DESCRIPTION, TOOL
 from tests.support.agent_rows import at
@@ -17,6 +17,7 @@ from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, HarborProcess, star
 from trialfleet_agents.agent_check.scripted_answers import Answer
 from trialfleet_agents.agent_check.scripted_model import Break, Hang, Reply
 from trialfleet_deliveries.reach import Reach
+from trialfleet_ledger.records.receipts import RECEIPTS, Arrival, Receipts
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Parsed
 
@@ -89,7 +90,8 @@ def test_the_roots_words_reach_its_model_whatever_the_file_is_called(repaired: A
     assert (delivery.reached_model["files"], {*delivery.reached_model.values()}) == (True, {True})
     assert PITFALL in repaired.main[0].strings
     if reach.root_file != "CLAUDE.md":
-        assert delivery.read_as == {"CLAUDE.md": reach.root_file or "prompt"}
+        assert delivery.read_as["CLAUDE.md"] == (reach.root_file or "prompt")
+        assert len(delivery.read_as) == 1 or repaired.row.kind in ALSO_SENT
 
 
 def test_the_hook_pushes_what_covers_the_file_that_is_read(repaired: AgentRan, reach: Reach) -> None:
@@ -99,6 +101,18 @@ def test_the_hook_pushes_what_covers_the_file_that_is_read(repaired: AgentRan, r
     assert PUSHED not in repaired.main[0].strings
     assert PUSHED in repaired.main[1].strings
     assert repaired.scored.metrics.hook_firings == 1
+
+
+def test_a_node_that_the_program_would_send_too_arrives_once(repaired: AgentRan) -> None:
+    kind = repaired.row.kind
+    if kind not in ALSO_SENT:
+        pytest.skip("its condition has no file that this program would send too")
+    found = Receipts.model_validate_json(repaired.left.bundle.files[RECEIPTS]).receipts
+    (hook,) = (one for one in found if one.name == "hook:shop/pricing/AGENTS.md")
+    assert (hook.arrival, hook.copies) == (Arrival.WHOLE, 1)
+    assert repaired.main[-1].strings.count(PUSHED) == 1
+    own = "shop/pricing/CLAUDE.md" if kind == "claude-code" else "shop/pricing/AGENTS.md"
+    assert repaired.scored.delivery.read_as[own] != own
 
 
 def test_text_in_the_system_channel(cut_short: AgentRan, reach: Reach) -> None:
