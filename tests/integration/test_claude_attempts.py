@@ -62,10 +62,9 @@ TEAM = {
     ),
 }
 CONTEXTS = {
-    "renamed": {"AGENTS.md": "Prices are floats.\n"},
     "rival": RIVAL,
     "team": TEAM,
-    "command": {".claude/commands/mend.md": "In small steps: $ARGUMENTS\n"},
+    "renamed": {"AGENTS.md": "Prices are floats.\n", ".claude/commands/mend.md": "In small steps: $ARGUMENTS\n"},
 }
 
 
@@ -176,28 +175,29 @@ def hidden(ran: Ran) -> None:
         assert secret not in ran.left.errors
 
 
-def test_a_slash_command_starts_the_task(attempts: Attempts) -> None:
-    composed = Condition(files="command", prompt=PromptFrame(template="/mend {task}"))
-    ran = attempts.run([Say("Done.")], condition="command", composed=composed)
-    assert f"In small steps: {attempts.task_text}".strip() in ran.main[0].strings
-
-
-def test_it_has_the_tools_that_its_options_leave_it(attempts: Attempts) -> None:
+def test_slash_command_chosen_tools_and_a_root_file_of_another_agents_name(attempts: Attempts) -> None:
+    """Claude Code loads no AGENTS.md by itself: a condition names what is said."""
+    composed = Condition(files="renamed", prompt=PromptFrame(template="/mend {task}"))
     options = {"tools": ["Read", "Edit", "Bash"], "disallowed_tools": ["Bash"]}
-    ran = attempts.run([Say("Done.")], options=options)
-    assert {tool["name"] for tool in ran.main[0].body["tools"]} == {"Read", "Edit"}
+    ran = attempts.run([Say("Done.")], condition="renamed", composed=composed, options=options)
+    first, delivery = ran.main[0], scored(ran).delivery
+    assert f"In small steps: {attempts.task_text}".strip() in first.strings
+    assert {tool["name"] for tool in first.body["tools"]} == {"Read", "Edit"}
+    assert delivery.reached_model["files"] is True
+    assert delivery.read_as == {"AGENTS.md": "CLAUDE.md"}
+    assert "CLAUDE.md" in delivery.files
 
 
 @pytest.mark.parametrize(
     ("options", "denied"),
     [
-        ({}, False),
         ({"permission_mode": "acceptEdits"}, True),
         ({"permission_mode": "dontAsk", "allowed_tools": ["Read", "Edit"]}, True),
         ({"permission_mode": "dontAsk", "allowed_tools": ["Edit", "Bash(python3 *)"]}, False),
     ],
 )
 def test_it_does_what_its_permissions_allow(attempts: Attempts, options: dict[str, object], denied: bool) -> None:
+    """Without such an option it runs every command: the conditions above."""
     mend = edit(" / 0", " / 100")
     ran = attempts.run(
         [Say("", (mend,)), Say("", (bash("python3 -c 'print(6 * 7)'"),)), Say("Done.")], options=options
@@ -215,14 +215,6 @@ def test_bait_that_does_reach_the_model_is_a_loss(attempts: Attempts) -> None:
     assert str(attempts.lab.scratch.parent / "CLAUDE.md") in loss.message
     assert (loss.agent_started, loss.patched, ran.left.patch) == (True, False, None)
     assert PARENT_BAIT in ran.left.bundle.files["gateway/model.jsonl"].decode()
-
-
-def test_a_root_file_of_another_agents_name_is_given_its_own(attempts: Attempts) -> None:
-    """Claude Code loads no AGENTS.md by itself: a condition names what is said."""
-    ran = attempts.run([Say("Done.")], condition="renamed", composed=Condition(files="renamed"))
-    end = scored(ran)
-    assert (end.delivery.reached_model, end.delivery.files) == ({"files": True}, ("CLAUDE.md",))
-    assert end.delivery.read_as == {"AGENTS.md": "CLAUDE.md"}
 
 
 @pytest.mark.parametrize("isolation", ["subreaper", "bubblewrap"])
@@ -335,20 +327,8 @@ def test_throttled_time_is_recorded_and_not_the_agents(attempts: Attempts) -> No
     assert ran.left.patch.throttled_s == end.metrics.throttled_s
 
 
-def test_a_stream_that_breaks_once_is_retried(attempts: Attempts) -> None:
-    ran = attempts.run([Break(), Say("", (read(),)), Say("", (edit(),))])
-    assert (scored(ran).verdict, report(ran)["error_count"]) == (Verdict.PASSED, 1)
-
-
-@pytest.mark.parametrize(
-    "failure",
-    [
-        Fail(401, "authentication_error", f"invalid x-api-key {KEY}"),
-        Fail(400, "invalid_request_error", "Your credit balance is too low"),
-    ],
-    ids=["bad key", "no credit"],
-)
-def test_a_provider_that_refuses_everybody_is_a_loss_and_halts(attempts: Attempts, failure: Fail) -> None:
+def test_a_provider_that_refuses_everybody_is_a_loss_and_halts(attempts: Attempts) -> None:
+    failure = Fail(401, "authentication_error", f"invalid x-api-key {KEY}")
     ran = attempts.run([Say("", (read(),))], then=failure, options={"max_retries": 1})
     loss = lost(ran)
     assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, HaltScope.CAMPAIGN, True)

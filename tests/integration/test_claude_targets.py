@@ -94,14 +94,6 @@ def test_a_text_that_names_files_arrives_by_its_channel(attempts: Attempts, chan
     assert json.loads(ran.left.bundle.files["targets.json"])["targets"][0]["path"] == FIXED
 
 
-def test_a_rule_that_nothing_matches_is_never_pushed(attempts: Attempts) -> None:
-    other = Told(text=naming(["docs/a.md"]), targets=("docs/a.md",), globs=("docs/**",))
-    ran = attempts.run(repair(), "named", composed=inline(channel="rules"), told=other)
-    assert all(DIRECTIVE not in request.strings for request in ran.main)
-    end = scored(ran)
-    assert (end.metrics.rule_firings, end.delivery.reached_model) == (0, {})
-
-
 def test_rules_nodes_and_fail_fast_compose(attempts: Attempts) -> None:
     condition = Condition(
         files="tree", hook="on_read", fail_fast=True, inline=InlineSpec(source="targets", channel="rules")
@@ -124,18 +116,17 @@ def test_an_abstention_changes_nothing_and_is_in_the_bundle(attempts: Attempts) 
     assert json.loads(ran.left.bundle.files["targets.json"])["abstained"] == "low_confidence"
 
 
-def test_every_condition_records_what_was_predicted(attempts: Attempts) -> None:
-    ran = attempts.run(repair(), "none", told=Told(prediction=PREDICTION))
-    assert scored(ran).metrics.predicted_hit is True
-    assert "targets.json" in ran.left.bundle.files
-    assert all(DIRECTIVE not in request.strings for request in ran.main)
-
-
-def test_what_claude_code_does_with_rules_of_its_own(attempts: Attempts) -> None:
-    """Files below .claude/rules with `paths` are the program's own: not sent at the start, but with a match."""
-    ran = attempts.run(repair(), "native", composed=Condition(files="native"))
-    assert scored(ran).verdict is Verdict.PASSED
+def test_what_claude_code_does_with_rules_of_its_own_and_a_rule_that_nothing_matches(attempts: Attempts) -> None:
+    """Files below .claude/rules with `paths` are the program's own: not sent at the start, but with a match. Ours
+    for another folder is never pushed."""
+    other = Told(text=naming(["docs/a.md"]), targets=("docs/a.md",), globs=("docs/**",))
+    composed = Condition(files="native", inline=InlineSpec(source="targets", channel="rules"))
+    ran = attempts.run(repair(), "native", composed=composed, told=other)
+    end = scored(ran)
+    assert end.verdict is Verdict.PASSED
     assert [NATIVE_LINE in request.strings for request in ran.main] == [False, False, True, True]
+    assert all(DIRECTIVE not in request.strings for request in ran.main)
+    assert (end.metrics.rule_firings, "rules" in end.delivery.reached_model) == (0, False)
 
 
 # --- the fail-fast hook ---------------------------------------------------------------------------------
@@ -169,10 +160,14 @@ def test_the_third_identical_test_run_is_denied_and_only_that(attempts: Attempts
     assert "3 passed" in ran.main[-1].strings  # after the edit it ran
 
 
-def test_without_the_condition_nothing_is_denied(attempts: Attempts) -> None:
-    ran = attempts.run([run_tests(), run_tests(), run_tests(), Say("Done.")])
+def test_without_the_condition_nothing_is_denied_and_what_was_predicted_is_recorded(attempts: Attempts) -> None:
+    script = [run_tests(), run_tests(), run_tests(), Say("Done.")]
+    ran = attempts.run(script, told=Told(prediction=PREDICTION))
     assert denied(ran) == [False] * 4
     assert scored(ran).metrics.fail_fast_denials is None
+    assert scored(ran).metrics.predicted_hit is True
+    assert "targets.json" in ran.left.bundle.files
+    assert all(DIRECTIVE not in request.strings for request in ran.main)
 
 
 def test_an_edit_by_a_shell_command_counts(attempts: Attempts) -> None:
