@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.halving import TREATMENTS, halving_block
+from trialfleet_ledger.designs.schedules import AtHalving
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def halving_plan(primary: Primary | None, tasks: int, reps: int, cost_rep: float
     """
     if primary is None or not primary.halve:
         return None
-    after, conditions = halving_block(reps), 1 + TREATMENTS
-    trials = tasks * (after * conditions + (reps - after) * (conditions - TREATMENTS // 2))
+    whole = tasks * reps * (1 + TREATMENTS)
+    trials = whole - AtHalving().count_left_out(reps, tasks)
     cost = None if cost_rep is None else trials * cost_rep / 2
-    return HalvingPlan(tasks, reps, after, trials, tasks * reps * conditions, cost)
+    return HalvingPlan(tasks, reps, halving_block(reps), trials, whole, cost)

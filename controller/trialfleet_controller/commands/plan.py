@@ -10,8 +10,10 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_deliveries.condition_parts import differing_parts
+from trialfleet_ledger.amendments import effective_cost
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.cost_limits import CostLimits
+from trialfleet_ledger.designs.looks import Decision, halving_of, revised_reps, stopped
 from trialfleet_ledger.display_text import printable_json
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
@@ -67,20 +69,22 @@ def plan(
         origin = None if offline else found.store
         made = local_planning.make_plan(found.file, found.store if freeze else None, mirror, origin=origin)
         planned, reps = PlannedReps(made.reps), made.reps
+        decisions, cap = tuple[Decision, ...](), made.cost_usd_campaign
         if freeze:
             made, new = local_planning.freeze(ledger, made)
             click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     else:
         made = ledger.plan()
         planned = ledger.directives.planned_reps(made)
-        reps = planned.most
+        reps, decisions = planned.most, ledger.directives.decisions()
+        cap = effective_cost(made, ledger.directives.amendments())
     if extend is not None and extend <= reps:
         raise OperatorError(
             f"{extend} is not more than the {plural(reps, 'rep')} planned",
             where="--extend",
             hint=f"give {reps + 1} or more",
         )
-    planned = replace(planned, most=extend or reps)
+    running, planned = planned, replace(planned, most=extend or reps)
     every = [
         trial
         for trial in trials(made, planned.most)
@@ -92,7 +96,8 @@ def plan(
         shown = {"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}
         click.echo(printable_json(shown if cost is None else {**shown, "cost": asdict(cost)}))
     else:
-        _print(made, reps, chosen, show_all=show_all, extend=extend)
+        click.echo(f"{summarise_plan(made, running, decisions, cap)}\n")
+        _print(made, running, decisions, chosen, show_all=show_all, extend=extend)
     if cost is not None:
         click.echo(f"cost        {cost.text(len(made.cells))}", err=as_json)
     if found.file is not None and not freeze and not offline:
@@ -140,15 +145,24 @@ def _request_limits(made: Plan) -> Iterator[str]:
         yield f"request     at most {plural(tokens, 'token')} to {spec.model}; four at a time in an attempt"
 
 
-def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, extend: int | None) -> None:
-    cells = len(made.cells)
-    click.echo(f"{summarise_plan(made, reps)}\n")
+def _print(
+    made: Plan,
+    planned: PlannedReps,
+    decisions: Sequence[Decision],
+    chosen: Sequence[Planned],
+    *,
+    show_all: bool,
+    extend: int | None,
+) -> None:
+    cells, reps = len(made.cells), planned.most
     click.echo(f"campaign    {made.campaign} (seed {made.seed})")
     for agent in made.agent_specs:
         click.echo(f"agent       {_agent(made, agent)}")
     click.echo(f"tasks       {len(made.tasks)}: {', '.join(task.order.id for task in made.tasks)}")
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
-    click.echo(f"trials      {cells} cells × {plural(reps, 'rep')} = {cells * reps}")
+    total = count_trials(made, planned, decisions)
+    less = f" − {cells * reps - total:,} that a look leaves out" if total < cells * reps else ""
+    click.echo(f"trials      {cells:,} cells × {plural(reps, 'rep')}{less} = {total:,}")
     click.echo(f"at once     {_width(made, reps)}")
     for line in (*_request_limits(made), *_declared(made)):
         click.echo(line)
@@ -175,15 +189,36 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         click.echo(f"block {trial.block:3d}  {trial.id}  {trial.task}  {trial.condition}")
 
 
-def summarise_plan(made: Plan, reps: int) -> str:
-    """What would run, and what it may cost, in a sentence or two.
+def summarise_plan(made: Plan, planned: PlannedReps, decisions: Sequence[Decision], cap: float | None) -> str:
+    """What would run, and what it may cost, in a sentence or two. `planned`: with amendments and `decisions`;
+    `cap`: of the whole campaign's cost.
 
     A task that a condition does not have is none of its cells.
     """
-    trials = len(made.cells) * reps
+    total, most = count_trials(made, planned, decisions), planned.most
+    left_out = len(made.cells) * planned.most - total
+    changes = f", but for {plural(left_out, 'trial')} that a look leaves out" if left_out else ""
+    if made.schedule is not None and _may_change(decisions):
+        most = made.schedule.most_reps(planned.most)
+    grown = total + (most - planned.most) * len(made.cells)
+    if grown > total:
+        changes += f"; a look may make them up to {plural(most, 'rep')}, {plural(grown, 'trial')}"
     on = f"{plural(len(made.tasks), 'task')} under {plural(len(made.conditions), 'condition')}"
-    price = CostLimits(made.limits.cost_usd, made.cost_usd_campaign).describe(trials)
-    return f"{plural(trials, 'trial')}: {on}, {plural(reps, 'rep')} each. {price}".rstrip()
+    price = CostLimits(made.limits.cost_usd, cap).describe(grown)
+    return f"{plural(total, 'trial')}: {on}, {plural(planned.most, 'rep')} each{changes}. {price}".rstrip()
+
+
+def count_trials(made: Plan, planned: PlannedReps, decisions: Sequence[Decision]) -> int:
+    """Without those that looks have left out, or are certain to."""
+    certain = 0
+    if made.schedule is not None and _may_change(decisions):
+        certain = made.schedule.count_left_out(planned.most, len(made.tasks))
+    return planned.trials(made.cell_names) - certain
+
+
+def _may_change(decisions: Sequence[Decision]) -> bool:
+    """Whether a look may still leave treatments out, or re-estimate the reps."""
+    return halving_of(decisions) is None and revised_reps(decisions) is None and stopped(decisions) is None
 
 
 def _width(made: Plan, reps: int) -> str:

@@ -6,6 +6,11 @@ import pytest
 
 from tests.support.plans import make_plan
 from trialfleet_controller.commands.plan import summarise_plan
+from trialfleet_designs.power.halving import halving_plan
+from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.designs.contrast import Primary
+from trialfleet_ledger.designs.halving import HalvingResult
+from trialfleet_ledger.designs.looks import Decision, Reestimation, StopRule, planned_after
 from trialfleet_ledger.records.agent import Limits
 
 WHAT = "60 trials: 4 tasks under 3 conditions, 5 reps each."
@@ -34,6 +39,36 @@ WHAT = "60 trials: 4 tasks under 3 conditions, 5 reps each."
     ],
 )
 def test_trials_and_what_they_may_cost(each: float | None, cap: float | None, said: str) -> None:
-    made = make_plan(4, ("none", "flat_llm", "intent_layer"), reps=5, seed=11)
-    limits = made.limits.model_copy(update={"cost_usd": each}) if made.limits else Limits(cost_usd=each)
-    assert summarise_plan(made.model_copy(update={"limits": limits, "cost_usd_campaign": cap}), 5) == said
+    made = make_plan(4, ("none", "flat_llm", "intent_layer"), reps=5, seed=11, limits=Limits(cost_usd=each))
+    assert summarise_plan(made, PlannedReps(5), (), cap) == said
+
+
+FIVE = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
+
+
+def test_trials_that_a_halving_leaves_out_are_not_among_those_that_run() -> None:
+    """As many as `trialfleet power` says; before the halving, and after."""
+    primary = Primary(treatment="flat_llm", control="none", halve=True)
+    made = make_plan(4, FIVE, reps=7, primary=primary, limits=Limits(cost_usd=2))
+    of_power = halving_plan(primary, 4, 7, None)
+    assert of_power is not None
+    assert of_power.trials == 108
+    said = (
+        "108 trials: 4 tasks under 5 conditions, 7 reps each, but for 32 trials that a look leaves out. At most "
+        "$216 ($2 each); attempts that are lost and tried again cost extra."
+    )
+    assert summarise_plan(made, PlannedReps(7), (), None) == said
+    result = HalvingResult(counts=(), left_out=FIVE[3:])
+    done = Decision(number=1, at=1.0, epoch=1, blocks=3, stage=(), outcomes="0" * 64, amendments=0, result=result)
+    assert summarise_plan(made, planned_after([done], 7), [done], None) == said
+
+
+def test_reps_that_a_look_may_add_are_in_the_most_that_it_may_cost() -> None:
+    stop = StopRule(looks=(5, 10), reestimate=Reestimation(after=5, cap=40))
+    primary = Primary(treatment="flat_llm", control="none", effect=0.2, stop=stop)
+    made = make_plan(4, ("none", "flat_llm"), reps=10, primary=primary, limits=Limits(cost_usd=2))
+    assert summarise_plan(made, PlannedReps(10), (), 1000) == (
+        "80 trials: 4 tasks under 2 conditions, 10 reps each; a look may make them up to 40 reps, 320 trials. At "
+        "most $640 ($2 each); attempts that are lost and tried again cost extra, and no trial starts that might "
+        "take all of it above $1,000."
+    )
