@@ -97,7 +97,7 @@ class ActivityReader:
         return CampaignActivity(
             now=now,
             planned=len(trials),
-            terminal=len(outcomes),
+            terminal=len(trials) - len(rest),
             running=tuple(self._running(one, open_[one], trials) for one in running[:SHOWN]),
             more_running=max(0, len(running) - SHOWN),
             waiting=sum("start.json" not in files for files in open_.values()),

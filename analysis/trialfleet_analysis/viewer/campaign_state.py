@@ -127,14 +127,17 @@ class WatchedCampaign:
         return self.campaign if plan is None else plan.title
 
     def planned(self) -> Mapping[str, Planned]:
-        """Trials of the plan with its amendments, by id. Raises as `state`."""
+        """Trials of the plan with its amendments, without those that looks have left out, by id. Raises as
+        `state`."""
         with self._lock:
             stamp = self._live().stamp
             if self._planned is None or self._planned[0] != stamp:
                 ledger = Ledger(self.store, self.campaign)
                 plan = ledger.plan()
                 reps = ledger.directives.planned_reps(plan)
-                self._planned = stamp, {one.id: one for one in trials(plan, reps.most)}
+                every = trials(plan, reps.most)
+                kept = {one.id: one for one in every if reps.includes((one.task, one.condition), one.block)}
+                self._planned = stamp, kept
             return self._planned[1]
 
     def record_look(self) -> None:

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import pytest
 
 from tests.support.ledgers import ZERO, Fate, plan, put, put_bytes, trials, write
+from tests.unit.analysis.test_report_halving import campaign as halved_campaign
 from trialfleet_analysis.viewer.activity import ActivityReader, CampaignActivity
 from trialfleet_analysis.viewer.addresses import ServedAddresses
+from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.pages.activity_section import activity_section
 from trialfleet_ledger.designs.looks import Decision, LookResult
 from trialfleet_ledger.ledger import Ledger
@@ -118,3 +120,18 @@ def test_a_campaign_that_starts_nothing_more_has_none(
 def test_neither_has_one_whose_trials_have_all_ended(tmp_path: Path) -> None:
     shown = activity(written(tmp_path, ended=len(TRIALS)))
     assert (shown.per_hour, shown.left_s) == (None, None)
+
+
+def test_trials_that_a_halving_has_left_out_are_not_waited_for(tmp_path: Path) -> None:
+    store = halved_campaign(tmp_path)
+    for trial in WatchedCampaign(store, "demo").planned():
+        put_bytes(store, f"demo/outcomes/{trial}.json", b"{}")
+    shown = WatchedCampaign(store, "demo").activity()
+    assert (shown.terminal, shown.planned) == (152, 152)
+    assert "Every trial has ended" in activity_section(shown, ServedAddresses())
+
+
+def test_an_outcome_without_a_place_in_the_plan_is_not_counted(tmp_path: Path) -> None:
+    store = written(tmp_path, ended=8)
+    put_bytes(store, f"demo/outcomes/{'b' * 26}.json", b"{}")
+    assert activity(store).terminal == 8
