@@ -16,6 +16,7 @@ from trialfleet_analysis.power_cli.plans import (
     Assumption,
     Assumptions,
     CampaignPlan,
+    DeclaredDesign,
     EffectForReps,
     EqualCost,
     RepsForEffect,
@@ -32,6 +33,7 @@ from trialfleet_analysis.power_cli.sources import (
     read_pilot,
     read_subject,
 )
+from trialfleet_designs.document.figures import percent, unsigned_points
 from trialfleet_designs.document.tables import spaced
 from trialfleet_designs.power.effort import Effort
 from trialfleet_designs.power.halving import HalvingPlan, halving_plan
@@ -170,6 +172,8 @@ def _campaign(asked: PowerOptions) -> Answered:
     repositories = subject.claim_of(tasks) if subject else UNKNOWN
     assumptions, declared = _assumptions(asked, pilot), subject.declared if subject else None
 
+    _check_room(asked, assumptions.control.value, declared, "say what you expect of the control: --from 0.3")
+
     def planned(treatment: float | None) -> CampaignPlan:
         return campaign_plan(tasks, _reps(asked, subject), treatment, assumptions, effort, declared, repositories)
 
@@ -188,6 +192,18 @@ def _campaign(asked: PowerOptions) -> Answered:
         drawn = _draw(plan.assumptions, tasks, min(effort.simulations, LOOKS_SIMULATIONS), effort)
         plan = replace(plan, **_stops(subject, drawn, shown, effort, price))
     return Answered(plan, pilot)
+
+
+def _check_room(asked: PowerOptions, control: float, declared: DeclaredDesign | None, way_out: str) -> None:
+    """Raises `OperatorError` where the file's effect, and no other, is planned for, and cannot be."""
+    effect = None if declared is None or asked.to is not None else declared.effect
+    if effect is not None and control + effect >= 1:
+        passes, gain = percent(control), f"{unsigned_points(effect)} points"
+        raise OperatorError(
+            f"primary.effect: a control that passes {passes} leaves no room for {gain}",
+            where=asked.campaign or "trialfleet power",
+            hint=f"{way_out}, or declare a smaller effect",
+        )
 
 
 def _draw(assumed: Assumptions, tasks: int, simulations: int, effort: Effort) -> DrawnTasks:
@@ -222,6 +238,7 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration, pilo
     what = f"a declared {spaced(declared.design)}"
     assumed, effort = _assumptions(asked, pilot), _effort(asked, subject)
     base = assumed.control.value
+    _check_room(asked, base, subject.declared, "say what you expect of the control: --from 0.3")
     question = PowerQuestion(
         campaign=subject.declared.campaign,
         rates=_draw(assumed, asked.tasks or subject.tasks, effort.simulations, effort),
@@ -275,6 +292,8 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     if asked.to is not None:
         effect = asked.to - float(rates.rates.mean())
     price = asked.cost_rep or earlier.cost_rep
+    declared = subject.declared if subject else None
+    _check_room(asked, float(rates.rates.mean()), declared, "name the pass rate to plan for: --to 0.9")
     designs = tuple(known_design(rates.rates, n, effect, effort, price) for n in reps)
     known = seen(earlier, rates, max(reps))
     plan = KnownTasksPlan(subject.declared if subject else None, known, effort, effect, designs, price)

@@ -37,7 +37,8 @@ def answer_in_sentences(answer: Answer, pilot: Pilot | None) -> Iterator[Rendera
 
 def _of_campaign(found: CampaignPlan, row: CampaignRow, pilot: Pilot | None) -> Iterator[RenderableType]:
     yield Text(summarise_design(found, row), style="bold")
-    if found.limits is not None and (price := found.limits.describe(row.trials)):
+    trials = 2 * row.tasks * found.looks.most if found.looks and found.looks.most else row.trials
+    if found.limits is not None and (price := found.limits.describe(trials)):
         yield Text(f"For the two conditions that are compared: {price[0].lower()}{price[1:]}")
     if found.at_declared is not None:
         [declared] = found.at_declared.rows

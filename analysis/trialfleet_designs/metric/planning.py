@@ -13,16 +13,18 @@ from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.metric.looks import design_of_metric, find_futile_scores
 from trialfleet_designs.metric.sizes import OF_SCALE
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.least_reps import count_looks, find_least_reps
+from trialfleet_designs.power.least_reps import count_looks, find_least_reps, word_looks
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary, MetricScale
 from trialfleet_ledger.plurals import plural
+from trialfleet_statistics.estimates import TIES
 from trialfleet_statistics.sequential import SequentialDesign, normal_bounds, stopping_probabilities
 
 USUAL = (0.9, 0.8, 0.7, 0.5)
 ASSUMED_CV: dict[MetricScale, float] = {"ratio": 0.6, "difference": 0.7}  # the same trials, of tasks that differ
 MOST_REPS = 1000
+NEVER = 40.0  # of a Z
 Origin: TypeAlias = Literal["given", "pilot", "assumed"]
 SIGNS: dict[MetricScale, str] = {"ratio": "/", "difference": "−"}
 VALUES: dict[MetricScale, str] = {"ratio": "logs", "difference": "means"}
@@ -58,7 +60,7 @@ class MetricPlan(OwnPlan):
     """`cv`: the coefficient of variation of a trial's metric within a task and condition, of differences of means
     relative to the mean of all tasks; `origin`: whence it is.
     `one_sided`: only less is asked, at half of the test's level. `needed`: the least reps with the power wanted at
-    the effect; None: more than 1,000."""
+    the effect; None: more than 1,000; `looks`, at most, and `needed_looks` of `needed` reps; 0: a fixed end."""
 
     campaign: str
     metric: ComparedMetric
@@ -73,6 +75,7 @@ class MetricPlan(OwnPlan):
     rows: tuple[MetricRow, ...]
     effect: float
     needed: int | None
+    needed_looks: int
     one_sided: bool = False
 
     kind: ClassVar[str] = "metric"
@@ -99,13 +102,13 @@ class MetricPlan(OwnPlan):
         wanted = f"{times(self.effect)} is found {percent(self.effort.power)} of the time"
         if self.needed is None:
             return f"{wanted} with more than {MOST_REPS:,} reps a task: take more tasks"
-        return (
-            f"{wanted} with {plural(self.needed, 'rep')} a task ({plural(2 * self.needed * self.tasks, 'trial')})"
-        )
+        end = ", with a fixed end" if self.looks and not self.needed_looks else ""
+        trials = plural(2 * self.needed * self.tasks, "trial")
+        return f"{wanted} with {plural(self.needed, 'rep')} a task ({trials}{end})"
 
     def _name_assumptions(self) -> str:
         origin = ORIGINS[self.origin]
-        looks = f", {plural(self.looks, 'look')}" if self.looks else ""
+        looks = f", {word_looks(self.looks, [row.reps for row in self.rows])}" if self.looks else ""
         return (
             f"{'one' if self.one_sided else 'two'}-sided alpha {self.effort.alpha:g}{looks}, by normal bounds on "
             f"{VALUES[self.scale]}; coefficient of variation within tasks{RELATIVE[self.scale]} {self.cv:g} "
@@ -121,20 +124,24 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     cv = asked.cv if asked.cv is not None else known or ASSUMED_CV[scale]
     if cv <= 0:
         raise ValueError(f"a coefficient of variation is above 0, and {cv:g} is not")
-    effect = declared.effect or 0.8
+    effect, looks = declared.effect or 0.8, count_looks(declared.stop, asked.reps)
 
     def at(reps: int, ratio: float) -> MetricScenario:
         design = SequentialDesign((reps,), alpha=declared.alpha)
-        if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
+        if looks and count_looks(declared.stop, [reps]):
             design = design_of_metric(declared, reps)
+        least = 2 if scale == "difference" else 1
+        can = reps >= least and can_reject(design, tasks)
+        bounds = normal_bounds(design) if can else np.full(len(design.looks), NEVER)
         drift = find_drift(scale, ratio, cv, reps * tasks)
         found = stopping_probabilities(
-            normal_bounds(design), design.times(), drift, futile_below=find_futile_scores(declared, design)
+            bounds, design.times(), drift, futile_below=find_futile_scores(declared, design)
         )
         before = found.upwards[:-1] + found.downwards[:-1] + found.given_up[:-1]
         share = 1 - float(np.sum(before * (1 - design.times()[:-1])))
         return MetricScenario(ratio, float(np.sum(found.upwards)), share, float(np.sum(found.given_up[:-1])))
 
+    needed = find_least_reps(lambda reps: at(reps, effect).power >= asked.effort.power, MOST_REPS)
     ratios = tuple(sorted({*USUAL, effect}, reverse=True))
     return MetricPlan(
         campaign=asked.campaign,
@@ -145,14 +152,26 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         tasks=tasks,
         cv=cv,
         origin=origin,
-        looks=count_looks(declared.stop, asked.reps),
+        looks=looks,
         effort=asked.effort,
         rows=tuple(
             MetricRow(reps, 2 * reps * tasks, tuple(at(reps, one) for one in ratios)) for reps in asked.reps
         ),
         effect=effect,
-        needed=find_least_reps(lambda reps: at(reps, effect).power >= asked.effort.power, MOST_REPS),
+        needed=needed,
+        needed_looks=count_looks(declared.stop, [needed]) if needed else 0,
     )
+
+
+def can_reject(design: SequentialDesign, tasks: int) -> bool:
+    """Whether the least possible p, of labels that are permuted within task and stage, reaches alpha.
+
+    >>> can_reject(SequentialDesign((2,)), 2), can_reject(SequentialDesign((2,)), 3)
+    (False, True)
+    """
+    stages = [design.stage(number + 1) for number in range(len(design.looks))]
+    permutations = math.prod(math.comb(2 * blocks, blocks) for blocks in stages)
+    return math.log(2 / design.alpha) <= tasks * math.log(permutations) + TIES
 
 
 def find_drift(scale: MetricScale, ratio: float, cv: float, trials: int) -> float:

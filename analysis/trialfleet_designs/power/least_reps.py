@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from trialfleet_ledger.designs.looks import StopRule
+from trialfleet_ledger.plurals import plural
 
 
 def find_least_reps(enough: Callable[[int], bool], most: int) -> int | None:
@@ -25,11 +26,21 @@ def find_least_reps(enough: Callable[[int], bool], most: int) -> int | None:
 
 
 def count_looks(rule: StopRule | None, reps: Sequence[int]) -> int:
-    """Looks of a design that is planned with such reps; 0: a fixed end, also where looks are at blocks of other
-    reps.
+    """Looks of a design that is planned with such reps, the most of them; 0: a fixed end, also where looks are at
+    blocks of other reps.
 
     >>> count_looks(StopRule(looks=2), [10, 20]), count_looks(StopRule(looks=(5, 10)), [20])
     (2, 0)
     """
     ends = rule is not None and all(rule.blocks(several)[-1] == several for several in reps)
-    return len(rule.blocks(reps[0])) if rule is not None and ends else 0
+    return max(len(rule.blocks(several)) for several in reps) if rule is not None and ends else 0
+
+
+def word_looks(looks: int, reps: Sequence[int]) -> str:
+    """With fewer reps than looks there is one after each block.
+
+    >>> word_looks(5, [3, 10]), word_looks(1, [1])
+    ('3 to 5 looks', '1 look')
+    """
+    fewest = min(looks, *reps)
+    return plural(looks, "look") if fewest == looks else f"{fewest} to {plural(looks, 'look')}"

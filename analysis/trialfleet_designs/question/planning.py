@@ -8,7 +8,7 @@ from typing import ClassVar
 from trialfleet_designs.document.figures import percent, points
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.least_reps import count_looks, find_least_reps
+from trialfleet_designs.power.least_reps import count_looks, find_least_reps, word_looks
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.question.answer import word_claim
@@ -50,7 +50,8 @@ class QuestionRow:
 @dataclass(frozen=True)
 class QuestionPlan(OwnPlan):
     """`population`: the tasks, in words. `needed`: the least reps with
-    the power wanted where the two are equal; None: more than 400. `looks`: how many; 0: a fixed end.
+    the power wanted where the two are equal; None: more than 400. `looks`: how many, at most; 0: a fixed end;
+    `needed_looks`: of `needed` reps.
     `within_repositories`: tasks come from several, and are judged by their variance within them."""
 
     campaign: str
@@ -66,6 +67,7 @@ class QuestionPlan(OwnPlan):
     effort: Effort
     rows: tuple[QuestionRow, ...]
     needed: int | None
+    needed_looks: int
 
     kind: ClassVar[str] = "question"
 
@@ -93,10 +95,12 @@ class QuestionPlan(OwnPlan):
         if self.needed is None:
             return (f"{wanted} needs more than {MOST_REPS} reps a task: take more tasks, or a larger margin",)
         trials = 2 * self.needed * self.tasks
-        return (f"{wanted} needs {plural(self.needed, 'rep')} a task ({plural(trials, 'trial')} in both arms)",)
+        end = ", with a fixed end" if self.looks and not self.needed_looks else ""
+        needs = f"{plural(self.needed, 'rep')} a task ({plural(trials, 'trial')} in both arms{end})"
+        return (f"{wanted} needs {needs}",)
 
     def _name_assumptions(self) -> str:
-        looks = f", at {plural(self.looks, 'look')}" if self.looks else ""
+        looks = f", at {word_looks(self.looks, [row.reps for row in self.rows])}" if self.looks else ""
         within = ", with their variance within repositories," if self.within_repositories else ""
         return (
             f"{TESTS[self.estimand]}{within} at the margin, alpha {self.effort.alpha:g}{looks}, "
@@ -106,6 +110,8 @@ class QuestionPlan(OwnPlan):
 
 def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPlan:
     """With the test of the declared estimand."""
+
+    looks = count_looks(declared.stop, asked.reps)
 
     def at(reps: int, difference: float) -> QuestionScenario:
         found = simulate(reps, difference)
@@ -124,7 +130,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
                 seed=asked.effort.seed,
             )
         design = SequentialDesign((reps,), alpha=declared.alpha)
-        if declared.stop is not None and declared.stop.blocks(reps)[-1] == reps:
+        if looks and count_looks(declared.stop, [reps]):
             design = design_at_margin(declared, reps)
         rule = None if declared.stop is None or declared.stop.futility == "none" else declared.stop.futility
         return margin_power(
@@ -143,6 +149,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         possible = [one for one in wanted if -room[0] < one < room[1]]
         return QuestionRow(reps, 2 * reps * asked.rates.tasks, tuple(at(reps, one) for one in possible))
 
+    needed = find_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power, MOST_REPS)
     return QuestionPlan(
         campaign=asked.campaign,
         asked=declared.asked,
@@ -152,9 +159,10 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         tasks=asked.rates.tasks,
         estimand=declared.estimand,
         population=asked.population,
-        looks=count_looks(declared.stop, asked.reps),
+        looks=looks,
         within_repositories=declared.estimand == "tasks_like_these" and asked.repositories.bear,
         effort=asked.effort,
         rows=tuple(row(one) for one in asked.reps),
-        needed=find_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power, MOST_REPS),
+        needed=needed,
+        needed_looks=count_looks(declared.stop, [needed]) if needed else 0,
     )
