@@ -37,7 +37,7 @@ def contradictions(drawn: DrawnDeclaration, folder: Path) -> list[str]:
         if drawn.spec is None or drawn.lacks_room:
             with pytest.raises(OperatorError) as refused:
                 answered(asked)
-            named = "campaign.yaml" in refused.value.where and "primary" in str(refused.value)
+            named = "campaign.yaml" in str(refused.value.where) and "primary" in str(refused.value)
             return [] if named and refused.value.hint else [str(refused.value)]
         found = answered(asked)
         short, long = (printed(found, details=details) for details in (False, True))
