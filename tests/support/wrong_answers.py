@@ -291,9 +291,9 @@ def wrong_site(rate: float, seed: int, kinds: tuple[str, ...] = KINDS) -> Iterat
             yield site
 
 
-def drawn_plan(draw: random.Random) -> Plan:
-    """42 trials."""
-    return make_plan(tasks=3, reps=7, parallel=draw.choice((4, 12)), seed=draw.randrange(1000))
+def drawn_plan(draw: random.Random, *, reps: int = 7) -> Plan:
+    """Six trials a rep."""
+    return make_plan(tasks=3, reps=reps, parallel=draw.choice((4, 12)), seed=draw.randrange(1000))
 
 
 FATES = (
@@ -308,6 +308,7 @@ FATES = (
 def drive(site: Site, plan: Plan, fates: dict[int, Fate], *, resumed: bool) -> list[Outcome]:
     """The campaign's outcomes in plan order. `resumed`: a second controller takes over halfway."""
     cluster = Cluster(ByGrants(site.store, site.patience), fates=dict(fates))  # type: ignore[arg-type]
+    half = len(trials(plan)) // 2
     ledger = Ledger(site.store, CAMPAIGN)
     ledger.freeze(plan)
     try:
@@ -316,7 +317,7 @@ def drive(site: Site, plan: Plan, fates: dict[int, Fate], *, resumed: bool) -> l
             asked = [epoch == 2]
 
             def watch(tally: Any, asked: list[bool] = asked, interrupt: Interrupt = interrupt) -> None:
-                if not asked[0] and tally.total().measured >= 20:
+                if not asked[0] and tally.total().measured >= half:
                     asked[0] = True
                     interrupt.ask()
 
