@@ -106,21 +106,24 @@ BUGS = {
 }
 
 
+FAILING = {
+    "wrong comparison": ("test_high",),
+    "falsy value dropped": ("test_zero",),
+    "none receiver": ("test_no_url",),
+    "argument not passed on": ("test_strict",),
+    "text": ("test_greeting",),
+    "regular expression": ("test_two_digits",),
+    "handler too narrow": ("test_none",),
+    "early return": ("test_unknown",),
+    "two places": ("test_first", "test_last"),
+}
+
+
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_small_bug_is_repaired(bug: str, tmp_path: Path) -> None:
-    code, tests = BUGS[bug]
-    workspace = package(tmp_path, code, tests)
+    workspace = package(tmp_path, *BUGS[bug])
     before = content(workspace)
-    failing = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no"],
-        cwd=workspace,
-        capture_output=True,
-        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        check=False,
-    )
-    ids = [line.split()[1] for line in failing.stdout.decode().splitlines() if line.startswith("FAILED")]
-    assert ids, failing.stdout.decode()
-    trial = search(workspace, *ids)
+    trial = search(workspace, *(f"tests/test_core.py::{name}" for name in FAILING[bug]))
     assert trial.solved, trial.events[-1]
     after = content(workspace)
     assert {name for name in after if after[name] != before.get(name)} == {"pkg/core.py"}
@@ -146,7 +149,7 @@ def test_nothing_is_left_behind_when_it_fails(tmp_path: Path) -> None:
 
 def test_turns_are_reads_and_runs_and_never_exceed_the_budget(tmp_path: Path) -> None:
     code, tests = BUGS["text"]
-    for most in (1, 2, 3, 5):
+    for most in (1, 2, 5):
         root = tmp_path / str(most)
         trial = search(package(root, code, tests.replace("Hello", "Good day")), max_turns=most)
         assert len(trial.of("read")) + len(trial.of("run")) == trial.turns <= most
@@ -154,7 +157,7 @@ def test_turns_are_reads_and_runs_and_never_exceed_the_budget(tmp_path: Path) ->
 
 def test_the_same_seed_gives_the_same_transcript(tmp_path: Path) -> None:
     one, two, other = (
-        search(_maze(tmp_path / str(n), None), seed=seed, max_turns=8) for n, seed in enumerate((5, 5, 6))
+        search(_maze(tmp_path / str(n), None), seed=seed, max_turns=6) for n, seed in enumerate((5, 5, 6))
     )
     assert one.timeless() == two.timeless()
     assert [e["detail"] for e in one.of("edit")] != [e["detail"] for e in other.of("edit")]
@@ -201,20 +204,31 @@ def _lines_of(function: str) -> range:
     return range(first, first + 5)
 
 
+SEEDS = (1, 2, 3)
+MOST_TURNS = 90
+
+
+def _turns_to_solve(root: Path, notes: str | None, seed: int) -> int:
+    trial = search(_maze(root, notes), seed=seed, max_turns=MOST_TURNS)
+    return trial.turns if trial.solved else MOST_TURNS + 1
+
+
+@pytest.fixture(scope="module")
+def unguided(tmp_path_factory: pytest.TempPathFactory) -> dict[int, int]:
+    """Turns without notes, by the seed."""
+    return {seed: _turns_to_solve(tmp_path_factory.mktemp("none"), None, seed) for seed in SEEDS}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_helpful_tree_saves_turns(tmp_path: Path) -> None:
-    turns: dict[str, list[int]] = {}
-    for name, notes in {"none": None, "right": RIGHT}.items():
-        for seed in (1, 2, 3, 4, 5):
-            trial = search(_maze(tmp_path / f"{name}-{seed}", notes), seed=seed, max_turns=90)
-            turns.setdefault(name, []).append(trial.turns if trial.solved else 91)
-    assert _median(turns["right"]) < _median(turns["none"]), turns
+def test_a_helpful_tree_saves_turns(tmp_path: Path, unguided: dict[int, int]) -> None:
+    right = [_turns_to_solve(tmp_path / str(seed), RIGHT, seed) for seed in SEEDS]
+    assert _median(right) < _median(list(unguided.values())), (right, unguided)
 
 
 def test_a_misleading_tree_is_followed(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
-        trial = search(_maze(tmp_path / str(seed), WRONG), seed=seed, max_turns=9)
+        trial = search(_maze(tmp_path / str(seed), WRONG), seed=seed, max_turns=7)
         edited = _edited_lines(trial)
         assert len(edited) >= 2
         assert all(line in _lines_of("step_2") for line in edited[:2]), edited
@@ -264,13 +278,17 @@ def test_a_nested_node_is_read_for_a_turn_when_its_folder_is(tmp_path: Path) -> 
     assert "pkg/AGENTS.md" in [e["path"] for e in trial.of("read")]
 
 
-def test_symbols_of_the_prompt_come_first(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_symbols_of_the_prompt_come_first(tmp_path: Path, unguided: dict[int, int]) -> None:
     trial = search(
-        _maze(tmp_path, None), prompt=f"A test fails. Review these known pitfalls:\n{RIGHT}", max_turns=60
+        _maze(tmp_path, None),
+        prompt=f"A test fails. Review these known pitfalls:\n{RIGHT}",
+        seed=1,
+        max_turns=MOST_TURNS,
     )
-    plain = search(_maze(tmp_path / "plain", None), max_turns=60)
     assert trial.solved
-    assert trial.turns < (plain.turns if plain.solved else 61)
+    assert trial.turns < unguided[1]
 
 
 def test_a_repair_that_breaks_a_neighbour_is_refused(tmp_path: Path) -> None:
@@ -282,7 +300,7 @@ def test_a_repair_that_breaks_a_neighbour_is_refused(tmp_path: Path) -> None:
         "def test_old():\n    assert limit(11) == 10\n    assert limit(11.0) == 10\n    assert limit(3) == 3\n"
         "    assert limit(99, 50) == 50\n",
     )
-    trial = search(workspace, "tests/test_core.py::test_new", max_turns=40)
+    trial = search(workspace, "tests/test_core.py::test_new", max_turns=8)
     refused = [e for e in trial.of("message") if e["detail"].startswith("breaks 1 tests that passed")]
     assert refused
     assert "test_old" in refused[0]["detail"]
