@@ -12,6 +12,15 @@ from tests.support.git_repositories import Made
 from tests.support.language_projects import pom
 
 Files = Mapping[str, str]
+# What a language's runner has to be understood for. That results differ between runs, that a run is too long and
+# that a test passes before or fails after is concluded the same way in every language.
+_OF_THE_RUNNER = (
+    "kept",
+    "cannot_run_before",
+    "needs_network",
+    "names_what_only_the_fix_adds",
+    "cannot_run_at_fix",
+)
 _BESIDE_BROKEN = "price"  # of the case with this name, another test of the file always fails
 CHOICES = 100  # tests of which each run passes one: the same one three times is a chance of 1 in 10,000
 
@@ -260,13 +269,6 @@ def _rust_test(case: str, kind: str) -> Files:
     body = {
         "sums": adds,
         "missing": "use shop::no_such_module::nothing;\n\n" + adds.replace("total(1, 2)", "nothing()"),
-        "flaky": (
-            "static CHOSEN: std::sync::OnceLock<u128> = std::sync::OnceLock::new();\n\nfn is(i: u128) {\n"
-            "    let now = || std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() / 1000;\n"
-            f"    assert!(total(1, 2) == 3 && i == *CHOSEN.get_or_init(|| now() % {CHOICES}));\n}}\n\n"
-            + "".join(f"#[test]\nfn is_{i}() {{ is({i}); }}\n" for i in range(CHOICES))
-        ),
-        "slow": "#[test]\nfn waits() {\n    std::thread::sleep(std::time::Duration::from_secs(300));\n}\n",
         "network": (
             '#[test]\nfn asks() {\n    std::net::TcpStream::connect("shop.invalid:80").unwrap();\n'
             "    assert_eq!(total(1, 2), 3);\n}\n"
@@ -293,7 +295,7 @@ RUST = LanguageProject(
     programs=("cargo",),
     base={
         "Cargo.toml": _crate("shop", itoa="1"),
-        "src/lib.rs": "".join(f"pub mod {case};\n" for case in (*CASES, *_LATER)),
+        "src/lib.rs": "".join(f"pub mod {case};\n" for case in (*_OF_THE_RUNNER, *_LATER)),
         "src/cannot_run_before.rs": "\n",
         **{f"src/{case}.rs": "\n" for case in _LATER},
     },
@@ -317,8 +319,10 @@ RUST = LanguageProject(
     newer={"Cargo.toml": _crate("shop", itoa="1").replace("edition", 'rust-version = "1.999"\nedition', 1)},
     fails="tests/kept.rs::adds",
     nested_fails="tools/tests/price.rs::adds",
-    timeout_s=15,
+    timeout_s=45,
     lock=("cargo", "generate-lockfile"),
+    repeats=2,
+    cases=_OF_THE_RUNNER,
 )
 
 # --- Java -----------------------------------------------------------------------------------------------
@@ -391,9 +395,7 @@ JAVA = LanguageProject(
     nested_fails="org.example.PriceTest::adds",
     timeout_s=45,
     repeats=2,  # a JVM takes seconds
-    # What Maven and Surefire have to be understood for. That results differ between runs, that a run is too long
-    # and that a test passes before or fails after is concluded the same way in every language.
-    cases=("kept", "cannot_run_before", "needs_network", "names_what_only_the_fix_adds", "cannot_run_at_fix"),
+    cases=_OF_THE_RUNNER,
 )
 
 _BUILD = """apply plugin: 'java'
