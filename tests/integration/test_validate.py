@@ -188,7 +188,7 @@ def test_the_same_text_in_every_isolation(
     cache = Cache(open_folder / "cache")
     objects = Objects(cache.objects)
     result = validate_task(
-        shop.load(), repeats=1, sandbox=choose(isolation), cache=cache, objects=objects, mirrors={}
+        shop.load(), repeats=1, sandbox=choose(isolation), cache=cache, objects=objects, mirrors={}, fresh=True
     )
     assert result.problems == ()
     assert result.output is not None
@@ -205,9 +205,10 @@ def test_the_same_text_in_every_isolation(
     assert 200 * 2**20 < result.fix_bytes < 400 * 2**20
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_folder() -> Iterator[Path]:
-    """Below no folder that is closed to other users, as pytest's own are."""
+    """Below no folder that is closed to other users, as pytest's own are; for several tests, which share its
+    environments."""
     folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="trialfleet-test-"))
     folder.chmod(0o755)
     yield folder
