@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import ledgers as made
+from tests.support.real_campaign import ran
 from tests.support.stores import BUCKETS, SIGNING, Place
 from trialfleet_analysis.commands.power import power as power_command
 from trialfleet_analysis.tables.read import open_campaign
@@ -81,19 +81,27 @@ def test_a_tag_follows_the_value(store: Store) -> None:
     assert tag() != first
 
 
+HUNDRED = [f"a/{number:03}" for number in range(100)]
+
+
+@pytest.fixture(scope="module")
+def hundred(place: Place) -> S3Store:
+    """A store with these keys, for several tests."""
+    store = bucket(place)
+    for key in HUNDRED:
+        store.put(key, key.encode())
+    return store
+
+
 @BUCKETS
 class TestTheFasterReader:
     """Whatever it brings is what boto3 brings."""
 
-    def test_it_brings_the_same(self, place: Place) -> None:
-        store = bucket(place)
-        values = {f"a/k{number}": b"x" * number for number in range(100)}
-        for key, value in values.items():
-            store.put(key, value)
-        odd = "a/ö 1~%20.json"  # a key whose characters obstore would write in its own way
-        store.put(odd, b"odd")
-        keys = [*values, odd, "a/none", "b/none"]
-        assert list(store.get_many(keys)) == [(key, store.get(key)) for key in keys]
+    def test_it_brings_the_same(self, hundred: S3Store) -> None:
+        odd = "b/ö 1~%20.json"  # a key whose characters obstore would write in its own way
+        hundred.put(odd, b"odd")
+        keys = [*HUNDRED, odd, "a/none", "b/none"]
+        assert list(hundred.get_many(keys)) == [(key, hundred.get(key)) for key in keys]
 
     def test_it_is_used(self, place: Place) -> None:
         store = bucket(place)
@@ -145,12 +153,9 @@ class TestTheFasterReader:
             Bucket=store.bucket, Key=f"{store.prefix}/a/l/"
         )  # no key: else the bucket stays
 
-    def test_a_listing_that_is_cut_off_goes_on(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_listing_that_is_cut_off_goes_on(self, hundred: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:
         import obstore
 
-        store = bucket(place)
-        for number in range(100):
-            store.put(f"a/{number:03}", b"x")
         whole: Any = obstore
         begin, asked = whole.list, list[object]()
 
@@ -160,9 +165,9 @@ class TestTheFasterReader:
             raise OSError("cut")
 
         monkeypatch.setattr("obstore.list", cut)
-        assert [entry.key for entry in store.list("a/")] == [f"a/{number:03}" for number in range(100)]
-        usable = bulk.quick_listing(store.client, store.here) is not None
-        assert asked == ([f"{store.prefix}/a/063"] if usable else [])
+        assert [entry.key for entry in hundred.list("a/")] == HUNDRED
+        usable = bulk.quick_listing(hundred.client, hundred.here) is not None
+        assert asked == ([f"{hundred.prefix}/a/063"] if usable else [])
 
     def test_never_after_a_fork(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         store = bucket(place)
@@ -170,13 +175,10 @@ class TestTheFasterReader:
         assert bulk.quick_reader(store.client, store.here, store.checksums) is None
         assert bulk.quick_listing(store.client, store.here) is None
 
-    def test_without_obstore_boto3_reads(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        store = bucket(place)
+    def test_without_obstore_boto3_reads(self, hundred: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "obstore", None)
-        for number in range(70):
-            store.put(f"a/{number}", b"1")
-        assert bulk.quick_reader(store.client, store.here, store.checksums) is None
-        assert {value for _, value in store.get_many([f"a/{number}" for number in range(70)])} == {b"1"}
+        assert bulk.quick_reader(hundred.client, hundred.here, hundred.checksums) is None
+        assert list(hundred.get_many(HUNDRED)) == [(key, key.encode()) for key in HUNDRED]
 
 
 @SIGNING
@@ -212,10 +214,7 @@ def bucket(place: Place) -> S3Store:
 
 
 def command(*words: str) -> str:
-    argv = [str(Path(sys.executable).with_name("trialfleet")), *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return ran(*words, cwd=Path.cwd()).stdout
 
 
 PULLS: dict[str, Callable[[Path], list[str]]] = {
