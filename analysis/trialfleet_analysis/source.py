@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trialfleet_ledger.campaign_spec import DRY_RUN_PREFIX, CampaignSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.store.open import open_store
-from trialfleet_ledger.store.protocol import Store
-from trialfleet_tasks.yamlfile import load
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.store.protocol import Store
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,15 @@ class CampaignSource:
     path_style: bool | None = None
 
     def open(self) -> Store:
+        from trialfleet_ledger.store.open import open_store
+
         return open_store(self.store, base=self.base, endpoint=self.endpoint, path_style=self.path_style)
 
     def default_folder(self) -> Path:
         """Beside the campaign in a directory store, else in the working directory, where a dry run has a folder of
         its store's name."""
+        from trialfleet_ledger.campaign_spec import DRY_RUN_PREFIX
+
         opened = self.open()
         name = f"{self.campaign}-report"
         if opened.folder is not None:
@@ -73,6 +77,9 @@ def find_source(campaign: str, store: str | None) -> CampaignSource:
 def _from_file(path: Path, store: str | None) -> CampaignSource:
     if path.name == "campaign.json":
         return CampaignSource(store or str(path.resolve().parent.parent), path.resolve().parent.name)
+    from trialfleet_ledger.campaign_spec import CampaignSpec
+    from trialfleet_tasks.yamlfile import load
+
     spec = load(path, CampaignSpec)
     there = spec.store_spec
     return CampaignSource(

@@ -13,7 +13,6 @@ without being seen (terminal escapes, direction of writing, zero width, tags) ap
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -78,6 +77,8 @@ def printable_json(value: Any, *, indent: int | None = None) -> str:
     >>> printable_json({"a": "é\\x7f"})
     '{"a": "\\\\u00e9\\\\u007f"}'
     """
+    import json
+
     return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 

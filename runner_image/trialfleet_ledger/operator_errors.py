@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import metadata
 
 from trialfleet_ledger.errors import OperatorError, ProgramError
 from trialfleet_ledger.store.full_disk import says_full
@@ -49,6 +48,8 @@ def operator_error(error: Exception) -> OperatorError | None:
 
 def missing_package(error: ModuleNotFoundError) -> OperatorError | None:
     """None for a module that no requirement of ours brings."""
+    from importlib import metadata
+
     wanted = _normalise((error.name or "").partition(".")[0])
     required = (found[0] for found in map(_NAME.match, metadata.requires("trialfleet") or ()) if found is not None)
     if not any(wanted == name or wanted.startswith(f"{name}-") for name in map(_normalise, required)):

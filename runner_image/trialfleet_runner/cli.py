@@ -5,17 +5,22 @@ A command's module is imported only when that command is called, so that `--help
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import click
 
 from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.operator_errors import operator_error
 from trialfleet_runner.interrupts import Interrupts
+from trialfleet_runner.quick_start import import_quickly
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "trialfleet.commands"
 
@@ -64,32 +69,55 @@ GROUPS = {
 }
 SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 OTHERS = "Of other packages"
+# Where they are: `trialfleet_controller.commands.NAME:NAME`, unless these say otherwise.
+_PACKAGES = {
+    **dict.fromkeys(("init", "tasks", "validate"), "trialfleet_tasks"),
+    **dict.fromkeys(
+        ("combine", "figures", "power", "report", "side-by-side", "tables", "view"), "trialfleet_analysis"
+    ),
+    "completion": "trialfleet_runner",
+    "targets": "trialfleet_targets",
+}
+_MODULES = {"demo": "examples", "k8s": "examples", "tasks": "mine"}
 
 
-def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
+def place(name: str) -> str:
+    """Module and attribute of a command in `SUMMARIES`, as its entry point has it.
+
+    >>> place("side-by-side"), place("k8s")
+    ('trialfleet_analysis.commands.side_by_side:side_by_side', 'trialfleet_controller.commands.examples:k8s')
+    """
+    attribute = name.replace("-", "_")
+    package = _PACKAGES.get(name, "trialfleet_controller")
+    return f"{package}.commands.{_MODULES.get(name, attribute)}:{attribute}"
+
+
+def _entry_points(**which: str) -> Iterable[EntryPoint]:
     """Commands of the installed packages."""
-    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP) if _is_there(point)}
+    from importlib.metadata import entry_points  # with what it reads, it takes as long as a short command
+
+    return filter(_is_there, entry_points(group=GROUP, **which))
 
 
-def _is_there(point: importlib.metadata.EntryPoint) -> bool:
+def _is_there(point: EntryPoint) -> bool:
     """An image does not contain every package."""
     return find_spec(point.module.partition(".")[0]) is not None
 
 
 def load_command(name: str) -> click.Command | None:
-    """The command of this name; None: no installed package has it.
-
-    This distribution's commands come first: to read what some hundred other packages register takes longer than a
-    short command.
-    """
-    own = importlib.metadata.distribution("trialfleet").entry_points.select(group=GROUP, name=name)
-    points = own or importlib.metadata.entry_points(group=GROUP, name=name)
-    point = next(filter(_is_there, points), None)
-    if point is None:
-        return None
-    command = point.load()
+    """The command of this name; None: no installed package has it."""
+    with import_quickly():
+        if name in SUMMARIES:
+            module, _, attribute = place(name).partition(":")
+            if find_spec(module.partition(".")[0]) is None:
+                return None
+            command = getattr(importlib.import_module(module), attribute)
+        elif (point := next(iter(_entry_points(name=name)), None)) is not None:
+            command, module = point.load(), point.module
+        else:
+            return None
     if not isinstance(command, click.Command):
-        raise TypeError(f"entry point {name} ({point.value}) is not a click command")
+        raise TypeError(f"command {name} of {module} is not a click command")
     return command
 
 
@@ -97,8 +125,8 @@ class LazyGroup(click.Group):
     """A group whose members are entry points, loaded one at a time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        found = _entry_points()
-        return [name for name in SUMMARIES if name in found] + sorted(found.keys() - SUMMARIES.keys())
+        found = {point.name for point in _entry_points()}
+        return [name for name in SUMMARIES if name in found] + sorted(found - SUMMARIES.keys())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return load_command(cmd_name)
@@ -109,6 +137,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            from difflib import get_close_matches
+
             if not (near := get_close_matches(args[0], self.list_commands(ctx), n=2)):
                 raise
             raise click.UsageError(f"{error.message} Did you mean {' or '.join(near)}?", ctx) from None

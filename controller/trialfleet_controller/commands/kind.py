@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -56,6 +55,8 @@ def _run(script: str, given: dict[str, str | None]) -> None:
 
     root = find_checkout()
     if root is None:
+        from importlib.metadata import version
+
         root = Path(FOLDER, version("trialfleet"))  # another version's copy stays as it is
         copy_shared("k8s", root / "k8s")
         copy_shared("tasks/quickstart", root / "tasks/quickstart")

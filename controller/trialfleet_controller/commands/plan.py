@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
-from trialfleet_deliveries.condition_parts import differing_parts
-from trialfleet_ledger.amendments import effective_cost
-from trialfleet_ledger.blocks import PlannedReps
-from trialfleet_ledger.cost_limits import CostLimits
-from trialfleet_ledger.designs.looks import Decision, halving_of, revised_reps, stopped
 from trialfleet_ledger.display_text import printable_json
-from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
-from trialfleet_ledger.prices import largest_request
-from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.trial_order import Planned, trials
 
 if TYPE_CHECKING:
     from trialfleet_controller.cost_estimate import CostEstimate
+    from trialfleet_ledger.blocks import PlannedReps
+    from trialfleet_ledger.designs.looks import Decision
+    from trialfleet_ledger.plan import Plan
+    from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_ledger.store.protocol import Store
+    from trialfleet_ledger.trial_order import Planned
 
 
 @click.command("plan")
@@ -59,7 +55,10 @@ def plan(
     """Show what CAMPAIGN would run: its tasks, its conditions, its cost limit, and the order of its trials in
     randomised complete blocks."""
     from trialfleet_controller.campaigns import find
+    from trialfleet_ledger.amendments import effective_cost
+    from trialfleet_ledger.blocks import PlannedReps
     from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.trial_order import trials
 
     found = find(campaign, store)
     ledger = found.ledger
@@ -69,7 +68,8 @@ def plan(
         origin = None if offline else found.store
         made = local_planning.make_plan(found.file, found.store if freeze else None, mirror, origin=origin)
         planned, reps = PlannedReps(made.reps), made.reps
-        decisions, cap = tuple[Decision, ...](), made.cost_usd_campaign
+        decisions: tuple[Decision, ...] = ()
+        cap = made.cost_usd_campaign
         if freeze:
             made, new = local_planning.freeze(ledger, made)
             click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
@@ -139,6 +139,8 @@ def _warn_of_store(store: Store, where: str) -> None:
 
 def _request_limits(made: Plan) -> Iterator[str]:
     """The largest request that is passed on to each model."""
+    from trialfleet_ledger.prices import largest_request
+
     chosen = made.limits.request_tokens
     for spec in {spec.model: spec for spec in made.agent_specs if spec.model is not None}.values():
         tokens = largest_request(spec, chosen)
@@ -195,6 +197,8 @@ def summarise_plan(made: Plan, planned: PlannedReps, decisions: Sequence[Decisio
 
     A task that a condition does not have is none of its cells.
     """
+    from trialfleet_ledger.cost_limits import CostLimits
+
     total, most = count_trials(made, planned, decisions), planned.most
     left_out = len(made.cells) * planned.most - total
     changes = f", but for {plural(left_out, 'trial')} that a look leaves out" if left_out else ""
@@ -218,6 +222,8 @@ def count_trials(made: Plan, planned: PlannedReps, decisions: Sequence[Decision]
 
 def _may_change(decisions: Sequence[Decision]) -> bool:
     """Whether a look may still leave treatments out, or re-estimate the reps."""
+    from trialfleet_ledger.designs.looks import halving_of, revised_reps, stopped
+
     return halving_of(decisions) is None and revised_reps(decisions) is None and stopped(decisions) is None
 
 
@@ -255,6 +261,8 @@ def _agent(made: Plan, agent: AgentSpec) -> str:
 
 def _differences(made: Plan, treatment: str, control: str) -> str:
     """What the declared contrast compares."""
+    from trialfleet_deliveries.condition_parts import differing_parts
+
     agents = made.agents[treatment].spec, made.agents[control].spec
     found = differing_parts(made.conditions[treatment], made.conditions[control], agents)
     if not found:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_controller.commands.options import store_option
-from trialfleet_controller.status.campaign_status import CampaignStatus, read_status
-from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.display_text import printable_json
 
 if TYPE_CHECKING:
+    from trialfleet_controller.status.campaign_status import CampaignStatus
     from trialfleet_ledger.ledger import Ledger
 
 
@@ -46,6 +45,9 @@ def status(campaign: str | None, store: str | None, watch: bool, every: float, a
         from trialfleet_controller.status.status_watch import StatusScreen, watch_until_over
 
         return watch_until_over(found.store, found.name, StatusScreen.here(as_json=as_json), every_s=every)
+    from trialfleet_controller.status.campaign_status import read_status
+    from trialfleet_controller.status.status_text import lines
+
     status = read_status(found.store, found.name)
     if status.complete_blocks:  # without one no rate is shown
         _record_look(found.ledger, status)

@@ -35,8 +35,8 @@ from trialfleet_repository.environments.uses import EnvironmentRoom
 from trialfleet_repository.languages import LANGUAGES, PYTHON
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
-from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to
+from trialfleet_tasks.commands.own_campaign import OWN
 from trialfleet_tasks.mining import yield_table
 from trialfleet_tasks.mining.choose_call import choose_python_call, describe_calls
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments

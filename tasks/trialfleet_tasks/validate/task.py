@@ -20,6 +20,7 @@ from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import scratch_root
 from trialfleet_tasks.contexts import coverage, readable_context
 from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate import TIMEOUT_S
 from trialfleet_tasks.validate.bench import bench
 from trialfleet_tasks.validate.fix_settings import validate_with_settings
 from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
@@ -29,7 +30,6 @@ from trialfleet_tasks.validate.room import full_disk_named, refuse_full_disk
 from trialfleet_tasks.validate.steps import Say, Untold, ValidationSteps
 from trialfleet_tasks.variants import NothingToFix
 
-TIMEOUT_S = 300.0
 _OF_ENVIRONMENT = re.compile(r"(?:^|: )environment\b")
 # What a busy machine, or an environment as it was built, may be to blame for is asked again next time.
 _NOT_KEPT = {

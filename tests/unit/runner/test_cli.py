@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
-from types import SimpleNamespace
 
 import click
 import pytest
@@ -17,26 +16,21 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner import cli
 
 
-@pytest.fixture(params=["this distribution", "others"])
-def two(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`validate` of the runner, and a command of a package that is not installed."""
-    points = EntryPoints(
-        EntryPoint(name, f"{package}.interrupts:Interrupts", cli.GROUP)
-        for name, package in (("validate", "trialfleet_runner"), ("report", "trialfleet_of_another_image"))
-    )
-    own = SimpleNamespace(entry_points=points if request.param == "this distribution" else EntryPoints())
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: own)
+@pytest.mark.parametrize(("odd", "absent"), [("validate", "report"), ("of-another", "of-an-absent")])
+def test_commands_of_absent_packages_are_absent_too(
+    odd: str, absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this distribution and of others: one that is no command, and one of a package that is not installed."""
+    places = {odd: "trialfleet_runner.interrupts:Interrupts", absent: "trialfleet_of_another_image.x:Interrupts"}
+    points = EntryPoints(EntryPoint(name, place, cli.GROUP) for name, place in places.items())
     monkeypatch.setattr(importlib.metadata, "entry_points", points.select)
-
-
-@pytest.mark.usefixtures("two")
-def test_commands_of_absent_packages_are_absent_too() -> None:
-    assert cli.root.list_commands(click.Context(cli.root)) == ["validate"]
-    with pytest.raises(TypeError, match=r"entry point validate .* is not a click command"):
-        cli.load_command("validate")
-    ran = CliRunner().invoke(cli.root, ["report"])
+    monkeypatch.setattr(cli, "place", places.get)
+    assert cli.root.list_commands(click.Context(cli.root)) == [odd]
+    with pytest.raises(TypeError, match=f"command {odd} of trialfleet_runner.interrupts is not a click command"):
+        cli.load_command(odd)
+    ran = CliRunner().invoke(cli.root, [absent])
     assert ran.exit_code == 2
-    assert "No such command 'report'" in ran.output
+    assert f"No such command '{absent}'" in ran.output
 
 
 def test_every_command_of_ours_has_its_summary_here() -> None:
@@ -79,6 +73,37 @@ def _main(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: breaking)
     monkeypatch.setattr("sys.argv", ["trialfleet", "breaking"])
     cli.main()
+
+
+# What takes long to import, and what the import of a command may bring along of it: that is its start.
+HEAVY = (
+    *("boto3", "importlib.metadata", "kubernetes", "matplotlib", "networkx", "numpy", "psutil", "pydantic"),
+    *("ray", "rich", "scipy", "statsmodels", "tiktoken", "tree_sitter", "yaml"),
+    *("trialfleet_agents.registry", "trialfleet_ledger.campaign_spec", "trialfleet_repository.languages"),
+)
+MAY_IMPORT = {
+    "submit": {"pydantic"},  # amounts of memory
+    "tasks": {
+        *("importlib.metadata", "pydantic", "rich", "yaml", "trialfleet_agents.registry"),
+        *("trialfleet_ledger.campaign_spec", "trialfleet_repository.languages"),  # names of languages are choices
+    },
+}
+LOADED = f"""
+import os, sys
+from trialfleet_runner import cli
+for name in cli.SUMMARIES:
+    if (child := os.fork()) == 0:
+        cli.load_command(name)
+        print(name, *sorted(set({HEAVY}) & sys.modules.keys()), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_what_the_start_of_each_command_imports() -> None:
+    ran = subprocess.run((sys.executable, "-c", LOADED), capture_output=True, text=True, check=True)
+    imported = {name: set(heavy) for name, *heavy in map(str.split, ran.stdout.splitlines())}
+    assert imported == {name: MAY_IMPORT.get(name, set()) for name in cli.SUMMARIES}
 
 
 def test_the_list_of_commands_imports_no_models_of_records() -> None:
