@@ -92,11 +92,11 @@ def place(name: str) -> str:
     return f"{package}.commands.{_MODULES.get(name, attribute)}:{attribute}"
 
 
-def _entry_points(**which: str) -> Iterable[EntryPoint]:
+def _entry_points() -> Iterable[EntryPoint]:
     """Commands of the installed packages."""
     from importlib.metadata import entry_points  # with what it reads, it takes as long as a short command
 
-    return filter(_is_there, entry_points(group=GROUP, **which))
+    return (point for point in entry_points(group=GROUP) if _is_there(point))
 
 
 def _is_there(point: EntryPoint) -> bool:
@@ -112,7 +112,7 @@ def load_command(name: str) -> click.Command | None:
             if find_spec(module.partition(".")[0]) is None:
                 return None
             command = getattr(importlib.import_module(module), attribute)
-        elif (point := next(iter(_entry_points(name=name)), None)) is not None:
+        elif (point := next((one for one in _entry_points() if one.name == name), None)) is not None:
             command, module = point.load(), point.module
         else:
             return None
