@@ -111,8 +111,8 @@ class ArrayTest:
 
 def counts(passes: ArrayLike, trials: ArrayLike) -> tuple[Integers, Integers]:
     """Both as integers of one shape. Raises `ValueError` for counts that cannot be."""
-    x, n = np.broadcast_arrays(whole(passes, "passes"), whole(trials, "trials"))
-    if np.any(x > n):
+    x, n = _of_one_shape(whole(passes, "passes"), whole(trials, "trials"))
+    if (x > n).any():
         raise ValueError("passes above trials")
     return x, n
 
@@ -124,8 +124,15 @@ def four_counts(
     cannot be."""
     xa, na = counts(passes_a, trials_a)
     xb, nb = counts(passes_b, trials_b)
-    one, two, three, four = np.broadcast_arrays(xa, na, xb, nb)
+    one, two, three, four = _of_one_shape(xa, na, xb, nb)
     return one, two, three, four
+
+
+def _of_one_shape(*counted: Integers) -> Sequence[Integers]:
+    """Most have it already, and numpy takes long to see that."""
+    if len({values.shape for values in counted}) == 1:
+        return counted
+    return np.broadcast_arrays(*counted)
 
 
 def strata(
@@ -145,7 +152,7 @@ def whole(values: ArrayLike, name: str) -> Integers:
     if numbers.dtype.kind not in "iuf" and numbers.size:
         raise ValueError(f"{name}: expected counts, got {numbers.dtype}")
     if numbers.dtype.kind in "iu":
-        if np.any(numbers < 0):
+        if (numbers < 0).any():
             raise ValueError(f"{name}: counts are whole numbers, 0 or more")
         return numbers.astype(np.int64)
     as_float = numbers.astype(np.float64)

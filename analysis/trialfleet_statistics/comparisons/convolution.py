@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,7 +68,9 @@ def informative_strata(
     keep = informative(x_a, n_a, x_b, n_b)
     each = np.ones_like(n_a) if weights is None else weights
     margins = np.stack([n_a[keep], n_b[keep], (x_a + x_b)[keep], each[keep]], axis=1)
-    groups, often = np.unique(margins, axis=0, return_counts=True)
+    tallied = sorted(Counter(map(tuple, margins.tolist())).items())
+    often = np.array([number for _, number in tallied], dtype=np.int64)
+    groups = np.array([group for group, _ in tallied], dtype=np.int64).reshape(-1, 4)
     one, two, passes, weight = groups.T
     low, high = hypergeometric.bounds(one, two, passes)
     chances = np.full((len(groups), int(np.max(high - low, initial=-1)) + 1), -np.inf)

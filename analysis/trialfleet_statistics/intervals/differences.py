@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
@@ -44,16 +45,17 @@ def constrained_rate_b(x_a: Floats, n_a: Floats, x_b: Floats, n_b: Floats, diffe
     constant = x_b * d * (1 - d) / (2 * n)
     c = squared * (squared * squared - 1.5 * linear) + constant
     size = np.sqrt(np.maximum(squared * squared - linear, 0.0))
-    b = np.where(c >= 0, size, -size)
+    b = np.copysign(size, c + 0.0)  # which makes +0 of −0
     cosine = np.divide(c, b * b * b, out=np.zeros_like(c), where=b != 0)
-    angle = (np.pi + np.arccos(np.clip(cosine, -1.0, 1.0))) / 3
-    return floats(np.clip(2 * b * np.cos(angle) - squared, np.maximum(0.0, -d), np.minimum(1.0, 1.0 - d)))
+    angle = (np.pi + np.arccos(np.minimum(np.maximum(cosine, -1.0), 1.0))) / 3
+    root = 2 * b * np.cos(angle) - squared
+    return floats(np.minimum(np.maximum(root, np.maximum(0.0, -d)), np.minimum(1.0, 1.0 - d)))
 
 
 def constrained_variance(x_a: Floats, n_a: Floats, x_b: Floats, n_b: Floats, difference: Floats) -> Floats:
     """Variance of the difference of the two rates at `constrained_rate_b`, times N / (N − 1)."""
     p_b = constrained_rate_b(x_a, n_a, x_b, n_b, difference)
-    p_a = np.clip(p_b + difference, 0.0, 1.0)
+    p_a = np.minimum(np.maximum(p_b + difference, 0.0), 1.0)
     n = n_a + n_b
     return floats((p_a * (1 - p_a) / n_a + p_b * (1 - p_b) / n_b) * n / (n - 1))
 
@@ -61,6 +63,8 @@ def constrained_variance(x_a: Floats, n_a: Floats, x_b: Floats, n_b: Floats, dif
 Weights: TypeAlias = Literal["equal", "mh"] | Sequence[float] | NDArray[Any]
 
 HALVINGS = 52  # of a bracket at most 2 wide: as fine as a double near 1 resolves
+AT_ONCE = 4  # halvings, of what is small: 15 differences cost hardly more than one
+SMALL = 128  # strata of all differences
 
 
 @overload
@@ -131,12 +135,25 @@ def stratified_miettinen_nurminen(
     if table.reason is not None:
         return Interval(None, None, None, level, table.n, method, "these_tasks", table.reason)
     d = table.estimate
+    low, high = _stratified_limits(
+        tuple(tuple(c.tolist()) for c in table.counts), tuple(table.weights.tolist()), z
+    )
+    return Interval(d, low, high, level, table.n, method, "these_tasks")
+
+
+@lru_cache(maxsize=1024)  # one report asks for the same interval five times, for as many of its tables
+def _stratified_limits(
+    counted: tuple[tuple[float, ...], ...], weights: tuple[float, ...], z: float
+) -> tuple[float, float]:
+    x_a, n_a, x_b, n_b = (floats(values) for values in counted)
+    table = _WeightedStrata((x_a, n_a, x_b, n_b), floats(weights), 0, None)
+    d = table.estimate
 
     def kept(at: Floats) -> NDArray[np.bool_]:
         return (d - at) ** 2 <= z * z * table.variance(at)
 
-    low, high = _outermost(kept, np.array(d))
-    return Interval(d, float(low), float(high), level, table.n, method, "these_tasks")
+    low, high = _outermost(kept, np.array(d), strata=len(weights))
+    return float(low), float(high)
 
 
 def stratified_score_z(
@@ -179,12 +196,12 @@ class _WeightedStrata:
     @property
     def estimate(self) -> float:
         x_a, n_a, x_b, n_b = self.counts
-        return float(np.sum(self.weights * (x_a / n_a - x_b / n_b)))
+        return float((self.weights * (x_a / n_a - x_b / n_b)).sum())
 
     def variance(self, at: Floats) -> Floats:
         """Of the estimate, if every stratum's difference were `at`; in the shape of `at`."""
         by_stratum = constrained_variance(*self.counts, at[..., None])
-        return floats(np.sum(self.weights**2 * by_stratum, axis=-1))
+        return floats((self.weights**2 * by_stratum).sum(axis=-1))
 
 
 def _weighted(counted: tuple[Integers, Integers, Integers, Integers], weights: Weights) -> _WeightedStrata:
@@ -219,15 +236,26 @@ def resolved_weights(weights: Weights, n_a: Integers, n_b: Integers) -> Floats:
     return given
 
 
-def _outermost(kept: Callable[[Floats], NDArray[np.bool_]], estimate: Floats) -> tuple[Floats, Floats]:
-    """The ends of the kept differences, by bisection between the estimate, which is kept, and −1 and 1."""
-    inside = np.stack([estimate, estimate])
-    outside = np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)])
-    for _ in range(HALVINGS):
-        middle = (inside + outside) / 2
-        keep = kept(middle)
-        inside, outside = np.where(keep, middle, inside), np.where(keep, outside, middle)
-    return floats(outside[0]), floats(outside[1])
+def _outermost(
+    kept: Callable[[Floats], NDArray[np.bool_]], estimate: Floats, *, strata: int = 1
+) -> tuple[Floats, Floats]:
+    """The ends of the kept differences, by bisection between the estimate, which is kept, and −1 and 1. `kept` is
+    asked at once about all middles that the next halvings may reach."""
+    inside, outside = np.tile(estimate.ravel(), 2), np.repeat([-1.0, 1.0], estimate.size)
+    at_once = AT_ONCE if estimate.size * strata <= SMALL else 1
+    cells, asked = np.arange(inside.size), 2**at_once - 1
+    for _ in range(HALVINGS // at_once):
+        inner, outer, middles = inside[None], outside[None], list[Floats]()
+        for _ in range(at_once):  # bracket k becomes k, where its middle is not kept, and k + as many as there are
+            middles.append((inner + outer) / 2)
+            inner, outer = np.concatenate([inner, middles[-1]]), np.concatenate([middles[-1], outer])
+        keep = kept(np.concatenate(middles).reshape(asked, 2, *estimate.shape)).reshape(asked, inside.size)
+        place = np.zeros_like(cells)
+        for halving in range(at_once):
+            place += keep[2**halving - 1 + place, cells] << halving
+        inside, outside = inner[place, cells], outer[place, cells]
+    low, high = outside.reshape(2, *estimate.shape)
+    return floats(low), floats(high)
 
 
 @overload

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import overload
 
 import numpy as np
@@ -262,8 +264,15 @@ def pooled_random(passes: Tally, trials: Tally, *, level: float = 0.95) -> Poole
     reason = unmeasured_tasks(n) or ("one task says nothing about others" if n.size < 2 else None)
     if reason is not None:
         return PooledInterval(None, None, None, level, total, "pooled_random", "tasks_like_these", reason)
-    found = marginals(x, n, np.array([0.5, tail, 1 - tail]))
-    rate, low, high = found.mu.tolist()
-    between, least, most = found.icc.tolist()
+    (rate, low, high), (between, least, most) = _quantiles(tuple(x.tolist()), tuple(n.tolist()), tail)
     icc = Interval(between, least, most, level, total, "pooled_random_icc", "tasks_like_these")
     return PooledInterval(rate, low, high, level, total, "pooled_random", "tasks_like_these", icc=icc)
+
+
+@lru_cache(maxsize=256)
+def _quantiles(
+    passes: tuple[int, ...], trials: tuple[int, ...], tail: float
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Median and limits of both parameters."""
+    found = marginals(np.array(passes), np.array(trials), np.array([0.5, tail, 1 - tail]))
+    return found.mu.tolist(), found.icc.tolist()
