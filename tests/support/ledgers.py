@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import random
 from base64 import b32encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal
+from typing import Any, Literal
+from unittest import mock
 
 from backports import zstd
 
 from tests.support import records
 from tests.support.plans import make_plan, planned_task
-from trialfleet_analysis.report.assemble import assemble
+from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
+from trialfleet_analysis.report import assemble as assembling
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_analysis.tables.table import Table
@@ -303,8 +306,21 @@ def bundle_bytes(
 
 
 def read(store: Store, campaign: str = "demo", *, verify: bool = True) -> Report:
-    """The report of what is in the store: its records and bundles, whatever tables were kept."""
-    return assemble(open_campaign(store, campaign, verify=verify, tables=False), versions={"trialfleet": "0.1.0"})
+    """The report of what is in the store: its records and bundles, whatever tables were kept. Of the same trials
+    the analysis, most of the work, is made once: many tests change what an analysis does not see."""
+    tables = open_campaign(store, campaign, verify=verify, tables=False)
+    with mock.patch.object(assembling, "analyse", _analyse_once):
+        return assembling.assemble(tables, versions={"trialfleet": "0.1.0"})
+
+
+_analyses: dict[str, Analysis] = {}
+
+
+def _analyse_once(*asked: Any, **options: Any) -> Analysis:
+    key = sha256(pickle.dumps((asked, options)))
+    if key not in _analyses:
+        _analyses[key] = analyse(*asked, **options)
+    return _analyses[key]
 
 
 def rows_of(trials: Table) -> list[SimpleNamespace]:
