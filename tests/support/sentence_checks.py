@@ -9,10 +9,29 @@ from itertools import pairwise
 
 from tests.support.random_campaigns import DrawnCampaign
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.verdict_label import label_verdict
 from trialfleet_designs.document.figures import percent
 from trialfleet_designs.metric.words import WORDS
 from trialfleet_designs.question.finding import QuestionFinding
 
+LABELS = {  # label of a verdict -> what the first sentences of such an answer may hold
+    "Better": (" more often than ",),
+    "Worse": (" less often than ",),
+    "Alike within the margin": (" is no larger than ",),
+    "Undecided": ("No difference was shown between ", " it was not shown that ", "No trend ", "no difference in "),
+    "Not finished: no conclusion yet": (" so far", "not valid under monitoring", " it was not shown"),
+    "Contradictory": ("no direction can be stated",),
+    "No answer": (" no answer", "No answer"),
+    "Less": (" less ", " fewer "),
+    "More": (" more ",),
+    "Rises with the dose": (" rises ", " rose ", "rise"),
+    "Falls with the dose": (" falls ", " fell ", "fall"),
+    "Worse than the margin": (" it was not shown that ",),
+    "Differs by more than the margin": (" it was not shown that ",),
+    "Cost more": (" it was not shown that ",),
+    "Took more turns": (" it was not shown that ",),
+    "Shown": ("On ",),
+}
 NUMBER = r"[+−-]?[\d.]+"
 SIZE = re.compile(
     rf"(?P<a>{NUMBER})% against (?P<b>{NUMBER})%, a difference of (?P<d>{NUMBER}) points"
@@ -29,9 +48,18 @@ def contradictions(found: DrawnCampaign) -> list[str]:
             report.analysis.design, _contrast
         )(report)
     ]
-    every += [*_counts(found), *_methods(report)]
+    every += [*_counts(found), *_methods(report), *_label(report)]
     every += [one for size in SIZE.finditer(" ".join(report.answer)) for one in _sums(size)]
     return [f"{found.kind}: {one}: {' '.join(report.answer)}" for one in every]
+
+
+def _label(report: Report) -> Iterator[str]:
+    """The word before the answer says what its first sentences say."""
+    label = label_verdict(report)
+    if label is None or not any(words in " ".join(report.answer[:2]) for words in LABELS[label]):
+        yield f"the label is {label}"
+    if label in ("Undecided", "Better", "Worse") and " is no larger than " in report.answer[0]:
+        yield f"alike within the margin, and the label is {label}"
 
 
 def _sums(size: re.Match[str]) -> Iterator[str]:
