@@ -93,6 +93,14 @@ class Imports:
         return {name: set(re.split(r"[\s/]+", " ".join(texts))) for name, texts in self.strings.items()}
 
     @cached_property
+    def parts(self) -> dict[str, set[str]]:
+        """The strings of each module, and what slashes divide them into."""
+        return {
+            name: {part for text in texts for part in (text, *text.split("/"))}
+            for name, texts in self.strings.items()
+        }
+
+    @cached_property
     def strings(self) -> dict[str, list[str]]:
         """The string constants of each module."""
         return {module: _strings(nodes) for module, nodes in self._nodes.items()}
@@ -235,7 +243,8 @@ def _tests_of_file(path: str, imports: Imports) -> set[str] | None:
     if path in UNTESTED:
         return set()
     beside = {module for file, module in imports.files.items() if _beside(path, file)}
-    reached = beside | {module for module, texts in imports.strings.items() if _names(path, texts)}
+    names = {path, *(PurePosixPath(path).parts[n] for n in (0, -1))}
+    reached = beside | {module for module, parts in imports.parts.items() if not names.isdisjoint(parts)}
     if path in SHARED or not reached:
         return None
     return {test for module in reached for test in imports.tests(module)}
@@ -245,12 +254,6 @@ def _beside(path: str, module_file: str) -> bool:
     """Whether a file of a package's data lies in a module's folder or below it."""
     folder = str(PurePosixPath(module_file).parent)
     return folder.count("/") >= 1 and path.startswith(f"{folder}/") and not path.endswith(".md")
-
-
-def _names(path: str, texts: list[str]) -> bool:
-    parts = PurePosixPath(path).parts
-    wanted = {parts[0], parts[-1], path}
-    return any(wanted & {text, *text.split("/")} for text in texts)
 
 
 def _changed(revision: str) -> list[str]:

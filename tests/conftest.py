@@ -45,6 +45,7 @@ settings.load_profile("trialfleet")
 
 # Modules and collected tests stay to the end: walking through them again and again was a fifth of the unit suite.
 YOUNG_OBJECTS = 50_000
+gc.set_threshold(YOUNG_OBJECTS)
 
 
 # A run may have a last moment at which a test begins (seconds since 1970): on a slow machine it says at its end
@@ -112,7 +113,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS)
 
 
 def _named_or_installed(agent: PinnedAgent) -> Callable[[], bool]:
