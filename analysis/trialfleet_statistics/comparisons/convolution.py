@@ -68,7 +68,8 @@ def informative_strata(
     keep = informative(x_a, n_a, x_b, n_b)
     each = np.ones_like(n_a) if weights is None else weights
     margins = np.stack([n_a[keep], n_b[keep], (x_a + x_b)[keep], each[keep]], axis=1)
-    tallied = sorted(Counter(map(tuple, margins.tolist())).items())
+    rows: list[list[int]] = margins.tolist()
+    tallied = sorted(Counter(tuple(row) for row in rows).items())
     often = np.array([number for _, number in tallied], dtype=np.int64)
     groups = np.array([group for group, _ in tallied], dtype=np.int64).reshape(-1, 4)
     one, two, passes, weight = groups.T

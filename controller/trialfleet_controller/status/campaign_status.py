@@ -251,16 +251,19 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     claims = readable(store, campaign, "epochs", Epoch)
     status.unreadable += claims.unreadable
     status.controller = _controller(store, status, claims.records)
-    first_at = next((epoch.at for epoch in claims.records if epoch.number == 1), None)
-    end = ends_at(plan, amended.records, first_at) if status.terminal < status.planned else None
-    status.out_of_time = end is not None and store.now() >= end
-    status.out_of_money = status.terminal < status.planned and is_out_of_money(
-        plan, amended.records, _costs(outcomes)
-    )
+    if status.terminal < status.planned:
+        end = ends_at(plan, amended.records, _first_at(claims.records))
+        status.out_of_time = end is not None and store.now() >= end
+        status.out_of_money = is_out_of_money(plan, amended.records, _costs(outcomes))
     status.state = _state(status)
     if status.state is State.RUNNING:
         _explain_width(plan, status)
     return status
+
+
+def _first_at(epochs: Iterable[Epoch]) -> float | None:
+    """When the first controller took the campaign."""
+    return next((epoch.at for epoch in epochs if epoch.number == 1), None)
 
 
 def _costs(outcomes: Iterable[dict[str, Any]]) -> Iterator[tuple[str, float | None]]:
