@@ -45,7 +45,6 @@ from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
 from trialfleet_repository.cache import Cache
 from trialfleet_sandbox.protocol import Sandbox
-from trialfleet_statistics.comparisons.repositories import LEAST_DF, satterthwaite_df
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
@@ -124,6 +123,8 @@ def _check_repositories(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None
     """A claim about other repositories needs enough of them, known by name. Raises `OperatorError`."""
     if getattr(file.spec.primary, "estimand", None) != "other_repositories":
         return
+    from trialfleet_statistics.comparisons.repositories import LEAST_DF, satterthwaite_df
+
     where, names = file.where("primary", "estimand"), [task.repository for task in tasks]
     for task, name in zip(tasks, names, strict=True):
         if name is None:

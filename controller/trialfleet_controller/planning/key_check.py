@@ -12,7 +12,6 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.secret_values import looks_random
-from trialfleet_runner.model_access import key_names, upstream
 
 SHORTEST_KEY = 16  # characters; no provider issues shorter ones
 
@@ -46,6 +45,8 @@ def _keys(specs: tuple[AgentSpec, ...]) -> Iterator[tuple[str, str]]:
     for spec in specs:
         if spec.model is None:
             continue
+        from trialfleet_runner.model_access import key_names, upstream  # with the gateway
+
         try:
             provider = upstream(spec)
         except OperatorError:  # a preview needs no key

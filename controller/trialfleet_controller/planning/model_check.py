@@ -10,12 +10,13 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import PRICES, own_prices, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_runner.model_access import upstream
 
 
 def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
     """Its key is here and no word, and its price is known when a cap must be kept. Raises `OperatorError`."""
     if identity.needs_model:
+        from trialfleet_runner.model_access import upstream  # with the gateway
+
         provider = upstream(spec)
         check_length(provider.secrets, provider.base_url)
     check_price(identity, spec, limits)
