@@ -396,7 +396,7 @@ WAVERS = ALONE.replace("    assert", "    import os\n    assert os.environ['PYTH
 DISCOVERED = ["discovering tests, fixed tree", "discovering tests, pre-fix tree"]
 SECOND = ["run 2, fixed tree", "run 2, pre-fix tree"]
 THRICE = [*DISCOVERED, *SECOND, "run 3, fixed tree", "run 3, pre-fix tree"]
-ONCE = ["recording look-ups", "run with tests that must fail, fixed tree", "searching lines of the fix"]
+ONCE = ["searching lines of the fix", "recording look-ups", "run with tests that must fail, fixed tree"]
 APART = [*THRICE[:-1], f"{THRICE[-1]}, the failing tests alone"]
 
 
@@ -426,6 +426,17 @@ def test_no_run_more_than_its_result_needs(
     assert (result.output is None) == bool(kind)
     if untold:
         assert run(shop, cache, repeats=3).holds, "a task that does not ask for it is another"
+
+
+def test_lines_of_the_fix_in_a_vendored_folder_are_a_caution_and_no_mined_task(shop: Shop, cache: Cache) -> None:
+    lines = "\ndef _exact(amount):\n    cents = round(amount * 100)\n    return divmod(cents, 100)\n"
+    for tree in ("before", "after"):
+        shop.write(f"{tree}/vendor/other/rules.py", lines)
+    shop.write("after/src/shop/price.py", RIGHT + lines)
+    result = run(shop, cache)
+    assert result.holds
+    assert any("lie in vendor/other/rules.py: an agent could copy them" in each for each in result.warnings)
+    assert kinds(run(shop, cache, untold=lambda _: {})) == ["copied_lines"]
 
 
 def hidden(shop: Shop) -> None:

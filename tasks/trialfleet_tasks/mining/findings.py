@@ -43,6 +43,7 @@ class RejectionReason(StrEnum):
     TOO_BIG = "too_big"
     NEEDS_NETWORK = "needs_network"
     NAMES_WHAT_ONLY_THE_FIX_ADDS = "names_what_only_the_fix_adds"
+    HOLDS_THE_FIX = "holds_the_fix"
 
 
 _REASONS = tuple(RejectionReason)
@@ -77,6 +78,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.TOO_BIG: "its tests need more memory or disk than the limit",
     RejectionReason.NEEDS_NETWORK: "its tests need a network, a database or Docker",
     RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS: "its tests use a name that only the fix adds",
+    RejectionReason.HOLDS_THE_FIX: "what its tests need holds the fix, for an agent to copy",
 }
 
 
@@ -126,6 +128,7 @@ REMEDIES: Mapping[RejectionReason, str] = {
     RejectionReason.FAILS_AT_FIX: _BY_HAND,
     RejectionReason.NEEDS_NETWORK: _OTHERS,
     RejectionReason.FLAKY: _OTHERS,
+    RejectionReason.HOLDS_THE_FIX: _OTHERS,
 }
 """What helps where a finding has no hint of its own."""
 
@@ -148,6 +151,8 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,
     ProblemKind.FLAKY: RejectionReason.FLAKY,
     ProblemKind.NAMES_WHAT_ONLY_THE_FIX_ADDS: RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS,
+    ProblemKind.OWN_RELEASE: RejectionReason.HOLDS_THE_FIX,
+    ProblemKind.COPIED_LINES: RejectionReason.HOLDS_THE_FIX,
     ProblemKind.MISSING_TEST: RejectionReason.FLAKY,
     ProblemKind.NOT_AS_TEST: RejectionReason.CANNOT_RUN_BEFORE,
     ProblemKind.NO_FAIL_TO_PASS: RejectionReason.CANNOT_RUN_BEFORE,
@@ -163,6 +168,7 @@ _NO_AUTHOR = frozenset(
     {
         *(RejectionReason.ALREADY_GREEN, RejectionReason.CANNOT_RUN_BEFORE, RejectionReason.CANNOT_RUN_AT_FIX),
         *(RejectionReason.FAILS_AT_FIX, RejectionReason.FLAKY, RejectionReason.TOO_BIG),
+        RejectionReason.HOLDS_THE_FIX,
     }
 )
 

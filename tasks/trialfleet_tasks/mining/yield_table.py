@@ -51,6 +51,7 @@ _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
     ("fails as a test before", frozenset({RejectionReason.ALREADY_GREEN, RejectionReason.CANNOT_RUN_BEFORE})),
     ("names nothing that only the fix adds", frozenset({RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS})),
     ("same in every run", frozenset({RejectionReason.FLAKY})),
+    ("nothing that its tests need holds the fix", frozenset({RejectionReason.HOLDS_THE_FIX})),
     ("kept", frozenset()),
 )
 

@@ -1,4 +1,4 @@
-"""Lines of a fix that lie elsewhere in a task's environment, where an agent could copy them: a caution."""
+"""Lines of a fix that lie elsewhere in a task's environment, where an agent could copy them."""
 
 from __future__ import annotations
 
@@ -69,33 +69,42 @@ def find_added_lines(before: Tree, fix: Mapping[str, TreeEntry | None]) -> Added
     return AddedLines(frozenset(new), frozenset(PurePosixPath(path).suffix for path in fix))
 
 
-def describe_copied_lines(added: AddedLines, environment: Path, workspace: Tree) -> str | None:
-    """The caution, if files of the built environment or of the workspace's vendored folders hold such lines. Files
-    with other endings, larger than `MAX_FILE_BYTES`, or compressed ones are not read; beyond `MAX_BYTES` or
-    `MAX_FILES` the search ends, which is said."""
-    if not added.runs:
+@dataclass(frozen=True)
+class CopiedLines:
+    """Where lines of a fix lie. `searched`: files of the environment, where the search ended before the last."""
+
+    places: tuple[str, ...] = ()
+    searched: int | None = None
+
+    @property
+    def words(self) -> str | None:
+        """As a sentence; None: there is nothing to say."""
+        if self.places:
+            rest = len(self.places) - _NAMED
+            where = ", ".join(self.places[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+            return f"{LINES} or more consecutive lines that the fix adds lie in {where}: an agent could copy them"
+        if self.searched is not None:
+            some = plural(self.searched, "file")
+            return f"lines of the fix were searched in the first {some} of the environment alone"
         return None
-    search, found, ended = _Search(added), list[str](), False
+
+
+def find_copied_lines(added: AddedLines, environment: Path, workspace: Tree) -> CopiedLines:
+    """In files of the built environment, and of the workspace's vendored folders. Files with other endings, larger
+    than `MAX_FILE_BYTES`, or compressed ones are not read; beyond `MAX_BYTES` or `MAX_FILES` the search ends."""
+    if not added.runs:
+        return CopiedLines()
+    search = _Search(added)
     vendored = (path for path in workspace if is_vendored(path) and PurePosixPath(path).suffix in added.suffixes)
-    found += [path for path in vendored if search.is_in(workspace[path].data[:MAX_FILE_BYTES])]
-    left, count = MAX_BYTES, 0
-    for file, size in _files_of(environment, added.suffixes):
-        left, count = left - size, count + 1
-        if left < 0 or count > MAX_FILES:
-            ended = True
-            break
+    found = [path for path in vendored if search.is_in(workspace[path].data[:MAX_FILE_BYTES])]
+    left = MAX_BYTES
+    for count, (file, size) in enumerate(_files_of(environment, added.suffixes)):
+        left -= size
+        if left < 0 or count >= MAX_FILES:
+            return CopiedLines(tuple(found), count)
         if search.is_in(_read(file)):
             found.append(file.relative_to(environment).as_posix())
-    if found:
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        where = ", ".join(found[:_NAMED]) + more
-        return (
-            f"{LINES} or more consecutive lines that the fix adds lie in {where}: an agent could copy them from "
-            "there; leave that package or folder out of the environment, or drop the task"
-        )
-    if ended:
-        return f"lines of the fix were searched in the first {plural(count - 1, 'file')} of the environment alone"
-    return None
+    return CopiedLines(tuple(found))
 
 
 def _telling_lines(data: bytes) -> list[str]:

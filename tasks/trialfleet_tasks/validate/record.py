@@ -46,6 +46,7 @@ class ProblemKind(StrEnum):
     TESTS_LEFT_OUT = "tests_left_out"  # collected, but not run: they would not count
     EXIT_CODE = "exit_code"  # it says something else than the results: no attempt could pass
     OUTSIDE_WORKSPACE = "outside_workspace"  # the imported module is not the workspace's
+    COPIED_LINES = "copied_lines"  # of the fix, in the environment or in vendored folders
     OWN_RELEASE = "own_release"  # site-packages hold the project, perhaps with the fix
     NO_FAIL_TO_PASS = "no_fail_to_pass"  # noqa: S105 - not a password
 

@@ -17,7 +17,7 @@ from trialfleet_repository.testrun import TestRun
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
-from trialfleet_tasks.validate.copied_lines import describe_copied_lines, find_added_lines
+from trialfleet_tasks.validate.copied_lines import CopiedLines, find_added_lines, find_copied_lines
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import (
     DiscoveredTests,
@@ -92,6 +92,9 @@ class ValidationSteps:
         if not problems and self._shown and found.fail_to_pass:
             output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
+        copied = CopiedLines() if problems else self._copied_lines()
+        if copied.places and self.untold is not None:
+            problems.append(Problem(kind=ProblemKind.COPIED_LINES, message=copied.words or ""))
         side = () if problems else self._test_side(found)
         classes = None if problems else self._classes(found, side)
         left_out = self.task.spec.left_out if self.task.spec.fail_to_pass else count_left_out(found.left_out)
@@ -113,7 +116,7 @@ class ValidationSteps:
                 *found.warnings,
                 *describe_left_out(left_out),
                 *(classes.warnings if classes else ()),
-                *(() if problems else self._copied_lines()),
+                *((copied.words,) if copied.words and not problems else ()),
             ),
             repeats=self.repeats,
             fail_to_pass=found.fail_to_pass,
@@ -308,13 +311,12 @@ class ValidationSteps:
             version=stated.version,
         )
 
-    def _copied_lines(self) -> tuple[str, ...]:
-        """The caution about lines of the fix that an agent finds elsewhere."""
+    def _copied_lines(self) -> CopiedLines:
+        """Lines of the fix that an agent finds elsewhere: a caution for the author of a task."""
         self.say("searching lines of the fix")
         trees = self.prepared.variants
         added = find_added_lines(trees.pristine, trees.fix)
-        caution = describe_copied_lines(added, self.bench.suite.environment, trees.workspace)
-        return () if caution is None else (caution,)
+        return find_copied_lines(added, self.bench.suite.environment, trees.workspace)
 
     def _module(self) -> str | None:
         environment = self.prepared.environment

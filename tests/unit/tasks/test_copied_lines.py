@@ -9,7 +9,7 @@ import pytest
 
 from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.validate import copied_lines
-from trialfleet_tasks.validate.copied_lines import describe_copied_lines, find_added_lines
+from trialfleet_tasks.validate.copied_lines import find_added_lines, find_copied_lines
 
 OLD = "import os\n\ndef total(prices):\n    return sum(prices)\n"
 NEW = """import os
@@ -41,14 +41,14 @@ def write(root: Path, path: str, text: str) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_three_lines_of_the_fix_elsewhere_are_a_caution(tmp_path: Path, place: str) -> None:
     write(tmp_path, place, f"x = 1\n{COPY}y = 2\n")
-    caution = describe_copied_lines(ADDED, tmp_path, {})
+    caution = find_copied_lines(ADDED, tmp_path, {}).words
     assert caution is not None
     assert place in caution
 
 
 def test_a_vendored_folder_of_the_workspace_counts_and_its_other_folders_do_not() -> None:
     for path, counts in (("vendor/shop/rules.py", True), ("other/rules.py", False)):
-        caution = describe_copied_lines(ADDED, Path("/nowhere"), {path: TreeEntry(COPY.encode())})
+        caution = find_copied_lines(ADDED, Path("/nowhere"), {path: TreeEntry(COPY.encode())}).words
         assert (caution is not None) is counts
 
 
@@ -63,7 +63,7 @@ def test_a_vendored_folder_of_the_workspace_counts_and_its_other_folders_do_not(
 )
 def test_control_fewer_lines_and_trivial_ones_are_none(tmp_path: Path, text: str) -> None:
     write(tmp_path, PLACES[0], text)
-    assert describe_copied_lines(ADDED, tmp_path, {}) is None
+    assert find_copied_lines(ADDED, tmp_path, {}).words is None
 
 
 def test_other_files_are_not_read(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_other_files_are_not_read(tmp_path: Path) -> None:
     write(tmp_path / "outside", "rules.py", COPY)
     (tmp_path / "environment").mkdir()
     (tmp_path / "environment/link.py").symlink_to(tmp_path / "outside/rules.py")
-    assert describe_copied_lines(ADDED, tmp_path / "environment", {}) is None
+    assert find_copied_lines(ADDED, tmp_path / "environment", {}).words is None
     (tmp_path / "outside/rules.py").unlink()
-    assert describe_copied_lines(ADDED, tmp_path, {}) is None
+    assert find_copied_lines(ADDED, tmp_path, {}).words is None
 
 
 def test_lines_that_the_fix_moves_are_not_new() -> None:
@@ -89,7 +89,7 @@ def test_the_work_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         write(tmp_path, f"a/{n}.py", "x = 1\n")
     write(tmp_path, "b/rules.py", COPY)
     monkeypatch.setattr(copied_lines, "MAX_FILES", 3)
-    assert "first 3 files" in (describe_copied_lines(ADDED, tmp_path, {}) or "")
+    assert "first 3 files" in (find_copied_lines(ADDED, tmp_path, {}).words or "")
     for lines in ([f"value_{n % 7} = compute({n})" for n in range(6000)], ["same line of code"] * 12_000):
         before, after = (
             {"a.py": TreeEntry("\n".join(one).encode())} for one in (lines, [*lines[::-1], "and more"])
