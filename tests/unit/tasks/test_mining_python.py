@@ -233,6 +233,35 @@ def test_a_tests_own_variables_are_not_the_fixs_names(body: str, used: bool) -> 
     assert bool(found) == used
 
 
+@pytest.mark.parametrize(
+    ("test", "used"),
+    [
+        ("def test_a(): assert total([1]) == CENTS", False),
+        ("def test_a(): assert total([1]) == EXPECTED", True),
+        ("def test_a(): check()", True),
+        ("def test_a(cart): assert total(cart) == 1", True),
+        ("class TestA:\n    def ready(self): return rounded\n    def test_a(self): assert self.ready()", True),
+        ("class TestA:\n    def check(self): return 1\n    def test_a(self): assert self.other()", False),
+        ("@mark(TABLE)\ndef test_a(x): assert total([x]) == 1", True),
+        ("def test_a(): assert again()", False),
+    ],
+)
+def test_what_a_test_names_in_its_file_is_its_own(test: str, used: bool) -> None:
+    """A constant, a helper, a fixture: what they hold, the prompt's failure need not show."""
+    file = """
+CENTS = 1
+EXPECTED: dict = {"help": _rounded_by}
+_rounded_by = "rounded"
+TABLE = [EXPECTED]
+def check(): assert total([1], rounded=1)
+def cart(): return [rounded]
+def again(): return again()
+"""
+    fixed = {"t.py": TreeEntry(f"{file}{test}\n".encode())}
+    name = "t.py::TestA::test_a" if "class" in test else "t.py::test_a"
+    assert bool(using_tests(frozenset({"rounded"}), [name], before={}, fixed=fixed)) is used
+
+
 def test_words_of_examples_are_not_the_fixs_names() -> None:
     example = {"examples/basic/main.py": TreeEntry(b"orchestrator = 1")}
     assert added_names({}, {**example, "shop.py": TreeEntry(b"rounded = 1")}) == {"rounded"}

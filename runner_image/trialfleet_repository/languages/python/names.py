@@ -12,6 +12,7 @@ from trialfleet_repository.results.junit import function_id
 from trialfleet_repository.trees import Tree
 
 _WORD = re.compile(rb"\w+")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 # Bounded: a file of import lines without an end must not be read once for each of them.
 _PYTHON_FROM = rb"from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]{0,1999}\)|[^\n#]*)"
 _IMPORT = re.compile(rb"^[ \t]*(?:" + _PYTHON_FROM + rb"|import[ \t]+([^\n#]+))", re.M)
@@ -40,32 +41,59 @@ def _code(data: bytes) -> bytes:
 
 
 def _test_texts(tree: Tree) -> Callable[[str], str]:
-    """The text of a test's function by pytest's id."""
-    functions: dict[str, dict[str, str]] = {}
+    """The text of a test's function by pytest's id, with those of the file's definitions that it uses."""
+    files: dict[str, _Definitions] = {}
 
     def find(test: str) -> str:
         path, _, name = function_id(test).partition("::")
-        if path not in functions:
-            functions[path] = _functions(tree[path].data) if path in tree else {}
-        return functions[path].get(name, "")
+        if path not in files:
+            files[path] = _Definitions(_parsed(tree[path].data) if path in tree else None)
+        return files[path].text_of(name)
 
     return find
 
 
-def _functions(source: bytes) -> dict[str, str]:
-    """`Class::function` -> its text, without its own variables, comments and docstrings."""
-    module = _parsed(source)
-    found: dict[str, str] = {}
+class _Definitions:
+    """Functions and named values of a module, by `Class::function`: the text of each, without its own variables,
+    comments and docstrings, and the names that it uses."""
 
-    def collect(nodes: Iterable[ast.stmt], prefix: str) -> None:
+    def __init__(self, module: ast.Module | None) -> None:
+        self._texts: dict[str, str] = {}
+        self._names: dict[str, set[str]] = {}
+        self._collect(module.body if module else (), "")
+
+    def _collect(self, nodes: Iterable[ast.stmt], prefix: str) -> None:
         for node in nodes:
-            if isinstance(node, ast.ClassDef):
-                collect(node.body, f"{prefix}{node.name}::")
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found[prefix + node.name] = without_bound_in(node, _python_code(node))
+            match node:
+                case ast.ClassDef(name=name):
+                    self._collect(node.body, f"{prefix}{name}::")
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    fixtures = [argument.arg for argument in node.args.args]
+                    self._add(prefix + name, without_bound_in(node, _python_code(node)), fixtures)
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self._add(prefix + name, _python_code(value))
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    self._add(prefix + name, _python_code(value))
+                case _:
+                    pass
 
-    collect(module.body if module else (), "")
-    return found
+    def _add(self, name: str, text: str, fixtures: Iterable[str] = ()) -> None:
+        self._texts[name] = text
+        self._names[name] = {*_NAME.findall(text), *fixtures}
+
+    def text_of(self, test: str) -> str:
+        """Constants, helpers and fixtures count that it names, and what these name: of its class, of the file."""
+        if test not in self._texts:
+            return ""
+        prefix = test.rpartition("::")[0]
+        used, todo = dict.fromkeys([test]), [test]
+        while todo:
+            for word in self._names[todo.pop()]:
+                for name in (f"{prefix}::{word}", word):
+                    if name in self._texts and name not in used:
+                        used[name] = None
+                        todo.append(name)
+        return "\n".join(self._texts[name] for name in used)
 
 
 def _parsed(source: bytes) -> ast.Module | None:
