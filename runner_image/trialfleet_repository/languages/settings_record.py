@@ -19,11 +19,12 @@ MAX_BYTES = 64 * 2**20
 class SettingsRecord:
     """`taken_back`: options of the project without effect in the run. `collected`: ids of the tests that the
     runner has in what it was given; None where the command selects by itself, or nothing can be read. `ignored`:
-    test files that its tool does not build here."""
+    test files that its tool does not build here. `deselected`: ids that the project's options would leave out."""
 
     taken_back: tuple[str, ...] = ()
     collected: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
+    deselected: tuple[str, ...] = ()
 
 
 def _no_variables(_variables: Mapping[str, str], _folder: str) -> Mapping[str, str]:
@@ -67,6 +68,7 @@ def read_settings_record(home: Path, workspace: str = "") -> SettingsRecord:
             tuple(map(str, record.get("taken_back") or ())),
             None if collected is None else tuple(str(each).removeprefix(start) for each in collected if each),
             tuple(str(each).removeprefix(start) for each in record.get("ignored") or () if each),
+            tuple(str(each).removeprefix(start) for each in record.get("deselected") or () if each),
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
         return SettingsRecord()

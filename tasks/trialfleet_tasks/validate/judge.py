@@ -10,7 +10,7 @@ from trialfleet_repository import testrun
 from trialfleet_repository.passed_runs import agrees
 from trialfleet_repository.results.junit import JunitCase, collection_failures
 from trialfleet_repository.testrun import TestRun
-from trialfleet_tasks.validate.left_out import DIFFERS, LATE, NAMES_A_PLACE, UNTOLD, explain_left_out
+from trialfleet_tasks.validate.left_out import DESELECTED, DIFFERS, LATE, NAMES_A_PLACE, UNTOLD, explain_left_out
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
 
 _ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
@@ -226,8 +226,11 @@ class DiscoveredTests:
         return replace(self, fail_to_pass=kept, left_out={**self.left_out, **lost})
 
 
-def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -> DiscoveredTests:
-    """Fail-to-pass: fails as a test before and passes after. Pass-to-pass: passes both times.
+def discover(
+    before: Outcomes, after: Outcomes, *, places: Iterable[str] = (), deselected: Collection[str] = ()
+) -> DiscoveredTests:
+    """Fail-to-pass: fails as a test before and passes after. Pass-to-pass: passes both times, and is none of
+    `deselected`, which the project's own settings leave out: slow tests, or those that fail by chance.
 
     An id that holds one of `places` (paths that are others on other machines, as in a test's parameters) is left
     out: elsewhere no test has it.
@@ -236,9 +239,12 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
     before, after = ({i: said for i, said in run.items() if i not in bound} for run in (before, after))
     fail = tuple(i for i in after if after[i] == "passed" and before.get(i) == "failed")
     keep = tuple(i for i in after if after[i] == "passed" and before.get(i) == "passed")
-    left = dict.fromkeys(bound, NAMES_A_PLACE)
+    left = {**dict.fromkeys(bound, NAMES_A_PLACE), **dict.fromkeys(set(keep).intersection(deselected), DESELECTED)}
+    keep = tuple(i for i in keep if i not in left)
     left |= {
-        i: explain_left_out(before.get(i), after.get(i)) for i in {**after, **before} if i not in {*fail, *keep}
+        i: explain_left_out(before.get(i), after.get(i))
+        for i in {**after, **before}
+        if i not in {*fail, *keep, *left}
     }
     local = tuple(f"{i}: excluded, because it names a path of this machine" for i in bound)
     warnings = local + tuple(

@@ -15,6 +15,7 @@ from trialfleet_repository.testrun import TestRun
 DIFFERS = "differs between runs"
 LATE = "fails by its own time limit alone"
 NAMES_A_PLACE = "names a path of this machine"
+DESELECTED = "left out by the project's own settings"
 UNTOLD = "uses a name that only the fix adds"
 WHOLE_FILE = "whole file: "
 _MODULE = re.compile(r"(?:could not import|No module named) '([A-Za-z_][\w.]{0,60})'")

@@ -213,7 +213,9 @@ class ValidationSteps:
             if problem is not None:
                 return DiscoveredTests((), (), problems=(problem,))
         before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
-        found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
+        deselected = runs["fixed"].settings.deselected
+        found = discover(before, after, places=self.bench.own_paths(), deselected=deselected)
+        found = _explained(found, runs["fixed"])
         found = replace(found, left_out={**found.left_out, **find_lacking_modules(runs["fixed"], modules)})
         found = in_time(found, out_of_time(runs["pre_fix"], found.fail_to_pass))
         found = replace(found, warnings=(*found.warnings, *describe_settings(runs["fixed"])))

@@ -75,6 +75,24 @@ def run(folder: Path, ini: str, *more: str, files: Mapping[str, str] = {}, plugi
     return TestRun(Exit(ended.returncode, "itself", 1, 1), output, cases, settings=read_settings_record(home))
 
 
+@pytest.mark.parametrize(
+    ("ini", "left_out"),
+    [
+        ("addopts = -m 'not slow'", ["test_a"]),
+        ("addopts = -k 'not TestC'", ["TestC::test_d[1]", "TestC::test_d[2]"]),
+        ("addopts = --deselect t/test_t.py::test_b --deselect=t/test_t.py::test_e -x", ["test_b", "test_e"]),
+        ("addopts = -x", []),
+        ("addopts = -m 'not ('", []),
+    ],
+)
+def test_what_a_project_keeps_from_its_own_runs_is_named_and_runs(
+    tmp_path: Path, ini: str, left_out: list[str]
+) -> None:
+    ended = run(tmp_path, ini)
+    assert list(ended.settings.deselected) == [f"t/test_t.py::{name}" for name in left_out]
+    assert outcomes(ended) == OUTCOMES
+
+
 def outcomes(ended: TestRun) -> dict[str, str]:
     return {test.rpartition("test_")[2]: said for test, said in ended.outcomes(["t/test_t.py"]).items()}
 
@@ -106,7 +124,7 @@ def test_control_these_settings_leave_tests_out(ini: str, tmp_path: Path) -> Non
 def test_the_commands_own_selection_stays(tmp_path: Path) -> None:
     ended = run(tmp_path, "addopts = -m slow", "-k", "test_a or test_b")
     assert set(outcomes(ended)) == {"a", "b"}
-    assert ended.settings == SettingsRecord(("-m",), None)
+    assert ended.settings == SettingsRecord(("-m",), None, deselected=("t/test_t.py::test_b",))
 
 
 STOPS = """

@@ -144,3 +144,10 @@ def test_the_yield_counts_tests_and_tasks() -> None:
     rows = list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
     assert rows == [("module numpy is not installed", "4", "1"), ("skipped", "3", "2")]
     assert describe_lost_tests(tasks[2:]).row_count == 0
+
+
+def test_a_test_that_the_project_keeps_from_its_own_runs_need_not_keep_passing() -> None:
+    before = {"a": "failed", "slow": "passed", "b": "passed", "new": "failed"}
+    found = discover(before, dict.fromkeys(before, "passed"), deselected=("slow", "new", "gone"))
+    assert (found.fail_to_pass, found.pass_to_pass) == (("a", "new"), ("b",))
+    assert found.left_out == {"slow": "left out by the project's own settings"}

@@ -77,7 +77,11 @@ OF_THE_CACHE = {
 OVER_INI = {"timeout": ("--timeout",), "reruns": ("--reruns",)}  # pytest-timeout, pytest-rerunfailures
 STRICT = ("strict_config", "strict_markers")  # ini values since pytest 9, which the options set
 
+# With these, a project keeps tests from its own runs: slow ones, or those that fail by chance.
+SELECTING = ("markexpr", "keyword", "deselect")
+
 taken_back: list[str] = []
+selection: dict[str, Any] = {}
 parsers: list[Any] = []
 
 
@@ -94,6 +98,8 @@ def take_back(options: Any) -> None:
         value = getattr(options, name, neutral)
         if value and value != neutral and not is_spelled(words):
             setattr(options, name, neutral)
+            if name in SELECTING:
+                selection[name] = value
             note(words[-1])
     for name, words in OVER_INI.items():
         if hasattr(options, name) and not is_spelled(words):
@@ -156,12 +162,36 @@ def pytest_configure(config: Any) -> None:
         note("-p no:junitxml")
 
 
+def set_options(options: Any, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(options, name, value)
+
+
+def list_deselected(session: Any) -> list[str]:
+    """The tests that the project's own settings would leave out; none where this pytest cannot say it."""
+    from _pytest import main, mark
+
+    options: Any = session.config.option
+    left, now = list(session.items), {name: getattr(options, name, None) for name in selection}
+    try:
+        set_options(options, selection)
+        for module in (mark, main):
+            module.pytest_collection_modifyitems(left, session.config)
+    except Exception:  # of a version with other names, or an expression that is none
+        return []
+    finally:
+        set_options(options, now)
+    kept = set(map(id, left))
+    return [item.nodeid for item in session.items if id(item) not in kept]
+
+
 def pytest_collection_finish(session: Any) -> None:
     """Write what is about to run. Not where the task's own command selects by itself."""
     selected = any(is_spelled(NEUTRAL[name][1]) for name in ("markexpr", "keyword", "deselect", "maxfail"))
     record = {
         "taken_back": sorted(taken_back),
         "collected": None if selected else [i.nodeid for i in session.items],
+        "deselected": list_deselected(session),
     }
     try:
         with open(RECORD, "w", encoding="utf-8") as file:  # noqa: PTH123
