@@ -19,9 +19,11 @@ def import_quickly() -> Generator[None]:
     # pydantic would read the entry points of every installed package to find plugins
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.disable()  # what is imported stays: walking through it again and again finds nothing
-    yield
-    gc.freeze()
-    gc.enable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def exit_at_once(code: int) -> NoReturn:

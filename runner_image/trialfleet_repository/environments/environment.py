@@ -309,7 +309,7 @@ def unchanged(environment: Path) -> bool:
             return True
         if sealed != f"{sealed[: len(found)]} {content_digest(environment, {})}":
             return False
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # absent, or closed to us
         return False
     with suppress(OSError), (environment / SEAL).open("r+") as file:  # of the same length, at once
         file.write(whole)

@@ -15,12 +15,18 @@ from pathlib import Path
 
 POOL = ".files"  # in a folder of environments
 LEAST_BYTES = 4096  # a smaller file takes as much of the disk
+MOST_BYTES = 2**30  # to read larger ones takes too long
+_BLOCK = 512
 _FRESH = ".trialfleet-shared"  # in an environment that is being built
 
 
 def is_shareable(facts: os.stat_result) -> bool:
-    """Whether environments may share it: a file that takes room."""
-    return stat.S_ISREG(facts.st_mode) and facts.st_size >= LEAST_BYTES
+    """Whether environments may share it: a file that takes room, and not one of holes."""
+    return (
+        stat.S_ISREG(facts.st_mode)
+        and LEAST_BYTES <= facts.st_size <= MOST_BYTES
+        and 2 * _BLOCK * facts.st_blocks >= facts.st_size
+    )
 
 
 def read_digest(name: str, folder: int | None = None) -> str:
@@ -48,13 +54,17 @@ def _share(path: Path, kept: Path, fresh: Path) -> None:
     with suppress(FileExistsError):
         kept.hardlink_to(path)
         return
+    if path.samefile(kept):  # two names in this environment
+        return
     fresh.hardlink_to(kept)
-    # Its name says what it was: somebody may have changed it.
-    if filecmp.cmp(path, fresh, shallow=False) and _describe(path.stat()) == _describe(fresh.stat()):
-        fresh.replace(path)
-    else:
-        fresh.unlink()
-        kept.unlink(missing_ok=True)
+    try:
+        # Its name says what it was: somebody may have changed it.
+        if filecmp.cmp(path, fresh, shallow=False) and _describe(path.stat()) == _describe(fresh.stat()):
+            fresh.replace(path)
+        else:
+            kept.unlink(missing_ok=True)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def sealed_mode(mode: int) -> int:

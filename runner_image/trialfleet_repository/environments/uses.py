@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from trialfleet_repository.cache import Cache, lock_of, scratch
 from trialfleet_repository.environments.shared_files import POOL, remove_unshared
@@ -92,6 +93,7 @@ class EnvironmentRoom:
     _begun: dict[object, float] = field(default_factory=dict[object, float])
     _reserved: set[str] = field(default_factory=set[str])
     _sizes: dict[str, int] = field(default_factory=dict[str, int])
+    _freed: int = 0  # of environments that were there at the start
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -122,29 +124,23 @@ class EnvironmentRoom:
             for environment in sorted(self._environments(), key=_last_use):
                 if not self._is_exceeded(more):
                     break
-                size = self._size(environment)
+                freed = measure_bytes(environment).alone
                 if uses_of(environment.parent).remove_unused(environment, before):
-                    self.removed.append(size)
+                    self.removed.append(freed)
+                    self._freed += freed if environment.name in self._before else 0
+                    self._sizes.clear()  # what it shared is of others now
                     remove_unshared(environment.parent / POOL)
 
     def _is_exceeded(self, more: int) -> bool:
         """By what is there and `more` bytes. With each environment, the parts that others have of files change."""
         if self._grown() + more <= self.limit_bytes:
             return False
-        self._sizes |= {path.name: occupied_bytes(path) for path in self._environments()}
+        self._sizes.clear()
         return self._grown() + more > self.limit_bytes
 
     def _grown(self) -> int:
         new = (path for path in self._environments() if path.name not in self._before)
-        return sum(map(self._size, new)) - self._gone()
-
-    def _gone(self) -> int:
-        """Bytes of environments that were there at the start."""
-        return sum(
-            size
-            for name, size in self._sizes.items()
-            if name in self._before and not (self.cache.environments / name).exists()
-        )
+        return sum(map(self._size, new)) - self._freed
 
     def _environments(self) -> Iterator[Path]:
         """Those that are complete: another process may build one now."""
@@ -154,7 +150,7 @@ class EnvironmentRoom:
 
     def _size(self, environment: Path) -> int:
         if environment.name not in self._sizes:
-            self._sizes[environment.name] = occupied_bytes(environment)
+            self._sizes[environment.name] = measure_bytes(environment).part
         return self._sizes[environment.name]
 
 
@@ -166,9 +162,17 @@ def _last_use(environment: Path) -> float:
     return 0.0
 
 
-def occupied_bytes(folder: Path) -> int:
-    """On the disk. A file with several names counts once, and one that environments share in equal parts."""
-    sizes, names, elsewhere = dict[int, int](), Counter[int](), dict[int, int]()
+class EnvironmentBytes(NamedTuple):
+    """On the disk; a file with several names counts once. `part`: with an equal part of what it shares with other
+    environments (`shared_files`); `alone`: what is free when it is gone."""
+
+    part: int
+    alone: int
+
+
+def measure_bytes(folder: Path) -> EnvironmentBytes:
+    """What an environment occupies."""
+    sizes, names, others = dict[int, int](), Counter[int](), dict[int, int]()
     todo = [folder]
     while todo:
         with suppress(OSError), os.scandir(todo.pop()) as children:  # it may be removed meanwhile
@@ -179,5 +183,7 @@ def occupied_bytes(folder: Path) -> int:
                 if child.is_dir(follow_symlinks=False):
                     todo.append(Path(child.path))
                 else:
-                    elsewhere[facts.st_ino] = facts.st_nlink - 1  # the pool's name is nobody's part
-    return sum(size * names[ino] // max(names[ino], elsewhere.get(ino, 0)) for ino, size in sizes.items())
+                    others[facts.st_ino] = facts.st_nlink - 1  # the pool's name is nobody's part
+    part = sum(size * names[ino] // max(names[ino], others.get(ino, 0)) for ino, size in sizes.items())
+    alone = sum(size for ino, size in sizes.items() if others.get(ino, 0) <= names[ino])
+    return EnvironmentBytes(part, alone)

@@ -174,9 +174,9 @@ _NO_AUTHOR = frozenset(
 
 
 _IN_PACKAGES = re.compile(r"ImportError: cannot import name .*site-packages")
-_DO_NOT_FIT = (
-    "two packages of its environment do not fit: without --build, versions that have no wheel are left out, and "
-    "an older one may have been chosen"
+_LACKS_A_NAME = (
+    "a package of its environment lacks a name that is imported: without --build, versions that have no wheel are "
+    "left out, and an older one may have been chosen"
 )
 
 
@@ -186,10 +186,10 @@ def hint_of(problem: Problem, reason: RejectionReason) -> str | None:
     >>> said = "ImportError: cannot import name 'Markup' from 'flask' (/cache/lib/site-packages/flask/__init__.py)"
     >>> problem = Problem(kind=ProblemKind.NO_JUNIT, message=said)
     >>> str(hint_of(problem, RejectionReason.CANNOT_RUN_AT_FIX))[:46]
-    'two packages of its environment do not fit: wi'
+    'a package of its environment lacks a name that'
     """
     if reason is RejectionReason.CANNOT_RUN_AT_FIX and _IN_PACKAGES.search(problem.message):
-        return _DO_NOT_FIT
+        return _LACKS_A_NAME
     if reason in _NO_AUTHOR and problem.kind is not ProblemKind.EXIT_CODE:
         return REMEDIES.get(reason)
     return problem.hint

@@ -23,7 +23,7 @@ _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)
 # Packages whose older releases were deleted and uploaded again. Without them, a resolver that looks at dates takes
 # an older version of what needs them: pytest 3.5 for 3.6 to 5.2.
-_UPLOADED_AGAIN = {"atomicwrites": date(2022, 7, 9)}
+_UPLOADED_AGAIN = {"atomicwrites": (date(2022, 7, 9), "1.4.1")}  # that day, and the first newer release
 _OPTIONS = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
 # Of uv's hints and refusals.
 _NO_WHEEL = re.compile(
@@ -59,8 +59,13 @@ class WantedLock:
     @property
     def _newest(self) -> dict[str, date]:
         """The last day of the packages that may be newer than the others."""
-        again = {name: day for name, day in _UPLOADED_AGAIN.items() if self.before < day}
+        again = {name: day for name, (day, _) in _UPLOADED_AGAIN.items() if self.before < day}
         return dict.fromkeys(sorted(self.later), self.before + _LATER) | again
+
+    @property
+    def uploaded_again(self) -> tuple[str, ...]:
+        """Constraints to the releases that were there before."""
+        return tuple(f"{name}<{new}" for name, (day, new) in _UPLOADED_AGAIN.items() if self.before < day)
 
     @property
     def text(self) -> bytes:
@@ -86,7 +91,7 @@ def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | Operator
     folder.mkdir(parents=True, exist_ok=True)
     with scratch(folder, ".lock-") as place:  # another mining of the repository may lock the same now
         constraints = place / "constraints"
-        constraints.write_text("\n".join(wanted.pins) + "\n")
+        constraints.write_text("\n".join((*wanted.pins, *wanted.uploaded_again)) + "\n")
         try:
             ended = _building(wanted, constraints) if build else _resolved(wanted, constraints)
         except subprocess.TimeoutExpired:

@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from trialfleet_repository.cache import Cache, lock_of
-from trialfleet_repository.environments.uses import SEAL, EnvironmentRoom, occupied_bytes, uses_of
+from trialfleet_repository.environments.shared_files import POOL
+from trialfleet_repository.environments.uses import SEAL, EnvironmentRoom, measure_bytes, uses_of
 
 BYTES = 2**20
 NAMES = [f"{number}" * 32 + "-00000000" for number in range(4)]
 ANOTHER = """
 import sys
 from pathlib import Path
+from trialfleet_repository.environments.shared_files import POOL
 from trialfleet_repository.environments.uses import uses_of
 uses_of(Path(sys.argv[1])).begin(sys.argv[2])
 print(flush=True)
@@ -99,5 +101,24 @@ def test_within_the_limit_nothing_goes(cache: Cache) -> None:
     assert left(cache) == [NAMES[1], "of-somebody"]
 
 
+def test_what_old_environments_share_is_not_free_before_the_last_is_gone(cache: Cache) -> None:
+    for name in NAMES[:3]:
+        make(cache, name, age_s=50)
+        if name != NAMES[0]:
+            for file in ("big", "same"):
+                (cache.environments / name / "lib" / file).unlink()
+                os.link(cache.environments / NAMES[0] / "lib/big", cache.environments / name / "lib" / file)
+    pool = cache.environments / POOL
+    pool.mkdir()
+    os.link(cache.environments / NAMES[0] / "lib/big", pool / "big")
+    room = EnvironmentRoom(cache, BYTES // 2)
+    make(cache, NAMES[3])
+    with room.examination():
+        uses_of(cache.environments).begin(NAMES[3][:32])
+    assert left(cache) == [POOL, NAMES[3]], "the last of the old ones frees its file"
+    assert list(pool.iterdir()) == []
+    assert room.removed[0] < BYTES // 2 < room.removed[2]
+
+
 def test_a_file_with_two_names_counts_once(cache: Cache) -> None:
-    assert BYTES <= occupied_bytes(make(cache, NAMES[0])) < 1.1 * BYTES
+    assert BYTES <= measure_bytes(make(cache, NAMES[0])).part < 1.1 * BYTES

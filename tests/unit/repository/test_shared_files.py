@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trialfleet_ledger.removal import remove
 from trialfleet_repository.environments.shared_files import LEAST_BYTES, POOL, remove_unshared, share_files
-from trialfleet_repository.environments.uses import occupied_bytes
+from trialfleet_repository.environments.uses import measure_bytes
 
 BIG = b"x" * 100_000
 
@@ -110,9 +110,27 @@ def test_a_link_is_no_file_and_a_file_system_without_links_loses_nothing(
     assert sorted(path.name for path in one.iterdir()) == ["a", "link"]
 
 
+def test_two_names_in_one_environment_stay_one_file(tmp_path: Path) -> None:
+    for number in range(2):
+        place = make(tmp_path / str(number), {"a": BIG, "z": BIG + b"!"})
+        (place / "b").hardlink_to(place / "a")
+        share(place)
+        assert sorted(path.name for path in place.iterdir()) == ["a", "b", "z"]
+        assert (place / "a").samefile(place / "b")
+    assert (tmp_path / "0/a").samefile(tmp_path / "1/b")
+    assert (tmp_path / "0/z").samefile(tmp_path / "1/z")
+
+
+def test_a_file_of_holes_is_not_read(tmp_path: Path) -> None:
+    place = make(tmp_path / "one", {"a": BIG})
+    with (place / "hole").open("wb") as file:
+        file.truncate(2**40)
+    assert len(share(place)) == 1
+
+
 def test_what_environments_share_counts_once_in_all(tmp_path: Path) -> None:
     places = [make(tmp_path / str(number), {"a": BIG, "twice": BIG}) for number in range(4)]
     for place in places:
         share(place)
     size = (places[0] / "a").stat().st_blocks * 512
-    assert size <= sum(map(occupied_bytes, places)) <= size + 4 * 4096
+    assert size <= sum(measure_bytes(place).part for place in places) <= size + 4 * 4096

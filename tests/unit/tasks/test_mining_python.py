@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -83,7 +84,11 @@ def test_setup_cfg_and_literals_of_setup_py() -> None:
         ),
         ("requires = 'click\\nrich'", "install_requires=requires"),
         ("", "install_requires='click rich'.split()"),
-        ("base = ['click']", "install_requires=base + ['rich', read('more.txt')]"),
+        ("base = ['click']", "install_requires=base + ['rich']"),
+        ("requires = ['click', 'rich']\nversion, *rest = load()\nprint(requires)", "install_requires=requires"),
+        ("requires = ['click', 'rich']\nfor name in requires:\n    check(name)", "install_requires=requires"),
+        ("more = {'all': load(), 'cli': ['rich']}", "install_requires=['click', *more['cli']]"),
+        ("x = " + "+".join("1" * 1500) + "\nrequires = ['click', 'rich']", "install_requires=requires"),
         ("facts = dict(install_requires=['click'])\nfacts['install_requires'] += ['rich']", "**facts"),
         ("facts = {'install_requires': ['click', 'rich']}\nfacts.update({'name': 'shop'})", "**facts"),
         ("more = {'cli': ['rich']}", "install_requires=['click', *more['cli']]"),
@@ -103,20 +108,79 @@ def test_what_setup_py_writes_before_its_call(lines: str, keywords: str) -> None
     assert read_project(tree(setup_DOT_py=f"def main():\n{indented}\n")).dependencies == ("click", "rich")
 
 
+UNKNOWN = [
+    "requires = read()",
+    "requires = requires + requires\n" * 60,
+    "requires.extend(requires)\n" * 60,
+    "requires = {'a': 'click'}",
+    "requires = 7",
+    "requires, x = load()",
+    "requires[:] = load()",
+    "requires += open('requirements.txt').read().splitlines()",
+    "requires = ['six', *open('requirements.txt')]",
+    "for line in open('requirements.txt'):\n    requires.append(line)",
+    "with open('requirements.txt') as file:\n    requires.extend(file.read().split())",
+    "from shop import requires",
+    "import shop as requires",
+    "for requires in load():\n    pass",
+    "with load() as requires:\n    pass",
+    "requires.remove('click')",
+    "other = requires\nother.insert(0, 'six')",
+    "other = requires\nother += load()",
+    "del requires[0]",
+    "requires *= 0",
+    "if WINDOWS:\n    requires = ['six']",
+    "try:\n    pass\nexcept Exception:\n    requires = ['six']",
+    "def requires(): ...",
+    "requires = list({'a': 1})",
+    "requires = list('click')",
+    "x = (requires := load())",
+]
+
+
+@pytest.mark.parametrize("lines", UNKNOWN)
+def test_control_what_setup_py_does_not_say_is_not_guessed(lines: str) -> None:
+    """Then a requirements.txt counts."""
+    text = f"requires = ['click']\n{lines}\nsetup(install_requires=requires)"
+    assert read_project(tree(setup_DOT_py=text)).dependencies == ()
+    table = lines.replace("requires", "facts['install_requires']") if lines.startswith("requires = r") else ""
+    text = f"facts = {{'install_requires': ['click']}}\n{table or 'facts.pop(k)'}\nsetup(**facts)"
+    assert read_project(tree(setup_DOT_py=text, requirements_DOT_txt="rich\n")).dependencies == ("rich",)
+
+
 @pytest.mark.parametrize(
-    "lines",
+    "call",
     [
-        "requires = ['click']\nrequires = read()",
-        "requires = ['click']\n" + "requires = requires + requires\n" * 60,
-        "requires = 'click'\n" + "requires += requires\n" * 60,
-        "requires = {'a': 'click'}",
-        "requires = 7",
-        "requires = requires",
-        "requires = []\nrequires.append(requires)",
+        "try:\n    import six\nexcept ImportError:\n    pass\nelse:\n    setup(install_requires=R)",
+        "try:\n    import six\nexcept ImportError:\n    setup(install_requires=R)",
+        "if __name__ != '__main__':\n    pass\nelse:\n    setup(install_requires=R)",
+        "if sys.argv:\n    setup(install_requires=R)",
+        "def main():\n    setup(install_requires=R)\nR = ['click']\nmain()",
+        "class Setup:\n    x = setup(install_requires=R)",
     ],
 )
-def test_control_what_setup_py_does_not_say_is_not_guessed(lines: str) -> None:
-    assert read_project(tree(setup_DOT_py=f"{lines}\nsetup(install_requires=requires)")).dependencies == ()
+def test_where_setup_py_may_call(call: str) -> None:
+    assert read_project(tree(setup_DOT_py=f"R = ['click']\n{call}\n")).dependencies == ("click",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a=['x']\n" + "a.extend(a)\n" * 60,
+        "x=['a']*1\nx=" + str(["a"] * 9000) + "\ny=[" + "*x," * 9000 + "]",
+        "x=" + str(["a"] * 9000) + "\n" + "".join(f"a{n}=list(x)\n" for n in range(6000)),
+        "x='a '*1\nx='" + "a " * 100_000 + "'\n" + "".join(f"a{n}=x.split()\n" for n in range(6000)),
+        "x={}\n" + "x.update(x)\n" * 20_000,
+    ],
+)
+def test_a_hostile_setup_py_takes_little(text: str) -> None:
+    started = time.process_time()
+    tracemalloc.start()
+    read_project(tree(setup_DOT_py=text))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert time.process_time() - started < 20
+    assert peak < 100 * 2**20
 
 
 def test_requirements_files() -> None:

@@ -230,3 +230,4 @@ def test_releases_that_were_uploaded_again_are_there_before_that_day() -> None:
     old, new = (WantedLock(("pytest",), (), "3.8", date(year, 7, 18)) for year in (2019, 2023))
     assert "--exclude-newer-package=atomicwrites=2022-07-09" in old.arguments(Path("c"))
     assert not any(word.startswith("--exclude-newer-package") for word in new.arguments(Path("c")))
+    assert (old.uploaded_again, new.uploaded_again) == (("atomicwrites<1.4.1",), ())
