@@ -48,20 +48,10 @@ def list_differences(bare: ModelRequest, arm: ModelRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def sends_same(bare: ModelRequest, arm: ModelRequest) -> bool:
-    """Whether they do not differ by a byte, without the same."""
-    one, other = (json.dumps(_normalise(request), ensure_ascii=False) for request in (bare, arm))
-    return one.replace(f" {_OWN}", "") == other.replace(f" {_OWN}", "")
-
-
-def _normalise(request: ModelRequest) -> dict[str, object]:
-    body = {name: _remove_own(value) for name, value in request.body.items()}
-    return normalise_request(request.path, request.headers, body)
-
-
 def _list_lines(request: ModelRequest) -> Iterator[_RequestLine]:
     """Those that hold a word which is not the check's own."""
-    for name, value in _normalise(request).items():
+    body = {name: _remove_own(value) for name, value in request.body.items()}
+    for name, value in normalise_request(request.path, request.headers, body).items():
         place = "" if name == "body" else name
         yield from (line for line in _split_value(value, place) if _WORD.search(line.text))
 

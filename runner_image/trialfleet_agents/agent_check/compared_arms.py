@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
-from trialfleet_agents.agent_check.arm_differences import list_differences, sends_same
+from trialfleet_agents.agent_check.arm_differences import list_differences
 from trialfleet_agents.agent_check.delivery_matrix import CheckedDelivery, ComparedArms, declared
 from trialfleet_agents.agent_check.scripted_model import ModelRequest
 from trialfleet_deliveries.reach import Reach
@@ -22,53 +22,30 @@ _ARMS = (
     CheckedDelivery.SKILLS,
     CheckedDelivery.MCP,
 )
-# Runs take seconds. These bring nothing along as a rule: one run for all of them. Without the last, and so on, if
-# one does.
+# Runs take seconds. These bring nothing along as a rule: one run for all of them, and one for each if it does.
 _TOGETHER = (
     CheckedDelivery.HOOK_AFTER,
     CheckedDelivery.RULES,
     CheckedDelivery.FAIL_FAST,
     CheckedDelivery.INLINE,
-    CheckedDelivery.MCP,
-    CheckedDelivery.NESTED,
 )
 
 FirstRequest = Callable[[Collection[CheckedDelivery]], ModelRequest]
 
 
-def compare_arms(reach: Reach, first_request: FirstRequest, whole: ModelRequest) -> ComparedArms:
-    """`first_request`: runs the agent with these deliveries. `whole`: what it sent first when given everything.
-    Two runs without any are the control, unless one with deliveries sent the same as one without any."""
+def compare_arms(reach: Reach, first_request: FirstRequest) -> ComparedArms:
+    """`first_request`: runs the agent with these deliveries. Two runs without any are the control."""
     bare = first_request(())
-    arms = [one for one in _ARMS if declared(reach)[one]]
-    if sends_same(bare, whole):
-        return ComparedArms(dict.fromkeys(arms, ()))
-    sent = dict[tuple[CheckedDelivery, ...], ModelRequest]()
-
-    def ask(given: Sequence[CheckedDelivery]) -> ModelRequest:
-        if tuple(given) not in sent:
-            sent[tuple(given)] = first_request(given)
-        return sent[tuple(given)]
-
-    quiet = _find_quiet(arms, lambda given: sends_same(bare, ask(given)))
-    control = () if quiet else _compare_control(bare, first_request(()))
+    control = _compare_control(bare, first_request(()))
     varying = {_place(one) for one in control}
 
-    def compare(given: Sequence[CheckedDelivery]) -> tuple[str, ...]:
-        return tuple(one for one in list_differences(bare, ask(given)) if _place(one) not in varying)
+    def compare(*given: CheckedDelivery) -> tuple[str, ...]:
+        return tuple(one for one in list_differences(bare, first_request(given)) if _place(one) not in varying)
 
-    quiet = quiet or _find_quiet(arms, lambda given: not compare(given))
-    return ComparedArms({one: () if one in quiet else compare([one]) for one in arms}, control)
-
-
-def _find_quiet(
-    arms: Sequence[CheckedDelivery], is_quiet: Callable[[Sequence[CheckedDelivery]], bool]
-) -> list[CheckedDelivery]:
-    """The longest run of `_TOGETHER` from its start, of these arms, that brings nothing along."""
-    together = [one for one in _TOGETHER if one in arms]
-    while together and not is_quiet(together):
-        together.pop()
-    return together
+    arms = [one for one in _ARMS if declared(reach)[one]]
+    together = [one for one in arms if one in _TOGETHER]
+    quiet = [] if compare(*together) else together
+    return ComparedArms({one: () if one in quiet else compare(one) for one in arms}, control)
 
 
 def _place(difference: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.plans import make_plan
 from trialfleet_agents.agent_check.agent_tables import comparison
-from trialfleet_agents.agent_check.arm_differences import QUOTED_CHARS, list_differences, sends_same
+from trialfleet_agents.agent_check.arm_differences import QUOTED_CHARS, list_differences
 from trialfleet_agents.agent_check.compared_arms import compare_arms
 from trialfleet_agents.agent_check.delivery_matrix import (
     MODULE,
@@ -145,40 +145,26 @@ class _FramingAgent:
 
 def test_each_delivery_is_compared_alone_with_a_run_without_any() -> None:
     agent = _FramingAgent(CheckedDelivery.SYSTEM, CheckedDelivery.MCP)
-    found = compare_arms(FULL, agent, agent(ALL))
+    found = compare_arms(FULL, agent)
     assert found.control == ()
     assert set(found.also_differ) == ALL
     assert {name: said for name, said in found.also_differ.items() if said} == {
         CheckedDelivery.SYSTEM: ("system: “Frame of SYSTEM.”",),
         CheckedDelivery.MCP: ("system: “Frame of MCP.”",),
     }
-    groups = [len(given) for given in agent.runs]
-    assert groups == [len(ALL), 0, 6, 5, 4, 1, 1, 1, 1, 1], "those that bring nothing along share a run"
+    assert len(agent.runs) == 8, "those that bring nothing along share a run"
 
 
 @pytest.mark.parametrize("loud", sorted(ALL))
 def test_what_any_delivery_brings_along_is_told_of_that_one_alone(loud: CheckedDelivery) -> None:
-    agent = _FramingAgent(loud)
-    found = compare_arms(FULL, agent, agent(ALL)).also_differ
+    found = compare_arms(FULL, _FramingAgent(loud)).also_differ
     assert [name for name, said in found.items() if said] == [loud]
 
 
 def test_an_agent_is_given_only_what_it_can_have() -> None:
-    agent, prompted = _FramingAgent(CheckedDelivery.SYSTEM), Reach(root_in_prompt=True)
-    assert set(compare_arms(prompted, agent, agent(ALL)).also_differ) == {CheckedDelivery.INLINE}
-    assert [*map(len, agent.runs)] == [len(ALL), 0, 1]
-
-
-def test_an_agent_that_sends_the_same_with_everything_brings_nothing_along() -> None:
     agent = _FramingAgent()
-    assert compare_arms(FULL, agent, agent(ALL)) == ComparedArms(dict.fromkeys(ALL, ()))
-    assert [*map(len, agent.runs)] == [len(ALL), 0]
-
-
-def test_another_white_space_is_not_the_same() -> None:
-    assert sends_same(request(), request(prompt=f"Go. {canary('inline')}"))
-    assert not sends_same(request(), request(prompt="Go. "))
-    assert not sends_same(request(), request("You are an agent.\n---\n"))
+    assert set(compare_arms(Reach(root_in_prompt=True), agent).also_differ) == {CheckedDelivery.INLINE}
+    assert len(agent.runs) == 3
 
 
 def test_a_clock_that_moves_between_two_bare_runs_is_no_difference_of_an_arm() -> None:
@@ -189,23 +175,20 @@ def test_a_clock_that_moves_between_two_bare_runs_is_no_difference_of_an_arm() -
         frame = "\nFrame." if CheckedDelivery.MCP in given else ""
         return request(f"You are an agent.{frame}", f"It is 11:{next(minutes):02}.")
 
-    found = compare_arms(FULL, ask, ask(ALL))
-    (said,) = found.control
-    assert said.endswith("in place of “It is 11:01.”")
+    found = compare_arms(FULL, ask)
+    assert found.control == ("messages[user].content.text: “It is 11:01.” in place of “It is 11:00.”",)
     assert {name: said for name, said in found.also_differ.items() if said} == {
         CheckedDelivery.MCP: ("system: “Frame.”",)
     }
 
 
 def test_what_two_equal_runs_differ_in_is_the_control() -> None:
-    agent = _FramingAgent(noisy=True)
-    found = compare_arms(FULL, agent, agent(ALL))
-    bare, again = (number for number, given in enumerate(agent.runs, 1) if not given)
-    assert found.control == (f"messages[user].content.text: “Run {again}.” in place of “Run {bare}.”",)
+    found = compare_arms(FULL, _FramingAgent(noisy=True))
+    assert found.control == ("messages[user].content.text: “Run 2.” in place of “Run 1.”",)
     shown = comparison(measured(identity(), [], arms=found), FULL)
     assert "two runs that are given the same differ" in shown
     spaced = iter([request("a  b"), request("a b"), *[request("a b")] * 20])
-    assert compare_arms(FULL, lambda _: next(spaced), request("a b")).control == ("white space",)
+    assert compare_arms(FULL, lambda _: next(spaced)).control == ("white space",)
 
 
 def identity() -> Identity:
