@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trialfleet_designs.document.figures import percent, times
 from trialfleet_designs.document.tables import TableColumn, number, table
@@ -131,8 +132,8 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         if looks and count_looks(declared.stop, [reps]):
             design = design_of_metric(declared, reps)
         least = 2 if scale == "difference" else 1
-        can = reps >= least and can_reject(design, tasks)
-        bounds = normal_bounds(design) if can else np.full(len(design.looks), NEVER)
+        can = can_reject(design, tasks) & (reps >= least)
+        bounds = np.where(can, normal_bounds(design), NEVER)
         drift = find_drift(scale, ratio, cv, reps * tasks)
         found = stopping_probabilities(
             bounds, design.times(), drift, futile_below=find_futile_scores(declared, design)
@@ -163,15 +164,16 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     )
 
 
-def can_reject(design: SequentialDesign, tasks: int) -> bool:
-    """Whether the least possible p, of labels that are permuted within task and stage, reaches alpha.
+def can_reject(design: SequentialDesign, tasks: int) -> NDArray[np.bool_]:
+    """Whether the least possible p at each look, of labels that are permuted within task and stage, can decide,
+    shape (looks,).
 
-    >>> can_reject(SequentialDesign((2,)), 2), can_reject(SequentialDesign((2,)), 3)
-    (False, True)
+    >>> [can_reject(SequentialDesign(looks), 3).tolist() for looks in ((1,), (2,), (1, 2, 4))]
+    [[False], [True], [False, False, True]]
     """
     stages = [design.stage(number + 1) for number in range(len(design.looks))]
-    permutations = math.prod(math.comb(2 * blocks, blocks) for blocks in stages)
-    return math.log(2 / design.alpha) <= tasks * math.log(permutations) + TIES
+    permutations = tasks * np.cumsum([math.log(math.comb(2 * blocks, blocks)) for blocks in stages])
+    return np.log(2 / design.levels()) <= permutations + TIES
 
 
 def find_drift(scale: MetricScale, ratio: float, cv: float, trials: int) -> float:

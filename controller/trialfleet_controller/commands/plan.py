@@ -99,7 +99,9 @@ def plan(
         click.echo(f"{summarise_plan(made, running, decisions, cap)}\n")
         _print(made, running, decisions, chosen, show_all=show_all, extend=extend)
     if cost is not None:
-        click.echo(f"cost        {cost.text(len(made.cells))}", err=as_json)
+        more = planned.trials(made.cell_names) - count_trials(made, planned, decisions)
+        also = f"; with {plural(more, 'trial')} that a look leaves out" if more else ""
+        click.echo(f"cost        {cost.text(len(made.cells))}{also}", err=as_json)
     if found.file is not None and not freeze and not offline:
         _warn_of_store(found.store, found.file.where("store") if store is None else "--store")
 
@@ -204,7 +206,7 @@ def summarise_plan(made: Plan, planned: PlannedReps, decisions: Sequence[Decisio
     changes = f", but for {plural(left_out, 'trial')} that a look leaves out" if left_out else ""
     if made.schedule is not None and _may_change(decisions):
         most = made.schedule.most_reps(planned.most)
-    grown = total + (most - planned.most) * len(made.cells)
+    grown = total + replace(planned, most=most).trials(made.cell_names) - planned.trials(made.cell_names)
     if grown > total:
         changes += f"; a look may make them up to {plural(most, 'rep')}, {plural(grown, 'trial')}"
     on = f"{plural(len(made.tasks), 'task')} under {plural(len(made.conditions), 'condition')}"

@@ -72,3 +72,13 @@ def test_reps_that_a_look_may_add_are_in_the_most_that_it_may_cost() -> None:
         "most $640 ($2 each); attempts that are lost and tried again cost extra, and no trial starts that might "
         "take all of it above $1,000."
     )
+
+
+def test_tasks_that_a_look_dropped_get_no_reps_from_a_later_one() -> None:
+    stop = StopRule(looks=(3, 5, 10), reestimate=Reestimation(after=5, cap=40))
+    primary = Primary(treatment="flat_llm", control="none", effect=0.2, stop=stop)
+    made = make_plan(4, ("none", "flat_llm"), reps=10, primary=primary, limits=Limits(cost_usd=2))
+    dropped = dict.fromkeys([task.order.id for task in made.tasks][:3], 3)
+    said = summarise_plan(made, PlannedReps(10, dropped), (), None)
+    assert said.startswith("38 trials: ")
+    assert "up to 40 reps, 98 trials. At most $196" in said
