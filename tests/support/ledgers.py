@@ -319,7 +319,7 @@ _analyses: dict[tuple[object, ...], Analysis] = {}
 
 
 def _analyse_once(*asked: Any, **options: Any) -> Analysis:
-    """Again where a test has patched what it uses."""
+    """Again where a test has patched `analyse` or `effort`: not for what these call."""
     used = (one for module in (analysing, effort) for one in vars(module).values())
     key = (sha256(pickle.dumps((asked, options))), *(one for one in used if callable(one) or isinstance(one, int)))
     if key not in _analyses:

@@ -100,7 +100,8 @@ class TestTheFasterReader:
     def test_it_brings_the_same(self, hundred: S3Store) -> None:
         odd = "b/ö 1~%20.json"  # a key whose characters obstore would write in its own way
         hundred.put(odd, b"odd")
-        keys = [*HUNDRED, odd, "a/none", "b/none"]
+        hundred.put("b/empty", b"")
+        keys = [*HUNDRED, odd, "b/empty", "a/none", "b/none"]
         assert list(hundred.get_many(keys)) == [(key, hundred.get(key)) for key in keys]
 
     def test_it_is_used(self, place: Place) -> None:
