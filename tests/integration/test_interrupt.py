@@ -253,7 +253,7 @@ def test_a_signal_of_somebody_else_is_no_interruption(terminal: Terminal) -> Non
 )
 def test_ctrl_c_in_what_only_shows_prints_nothing(tmp_path: Path, arguments: tuple[str, ...], code: int) -> None:
     Ledger(DirectoryStore(tmp_path), "shop").freeze(make_plan(campaign="shop"))
-    argv = [sys.executable, "-m", "trialfleet_runner.cli", *arguments, "--store", str(tmp_path)]
+    argv = [sys.executable, "-m", "trialfleet_runner.console", *arguments, "--store", str(tmp_path)]
     output = tmp_path / "output"
     with output.open("wb") as file:
         process = subprocess.Popen(argv, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
