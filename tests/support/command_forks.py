@@ -28,8 +28,8 @@ PROGRAMS = (CONSOLE, "trialfleet_runner.cli")
 SERVER = Path(__file__).with_name("command_server.py")
 # They take turns: a command and the next one order sets by other hashes, as two that were executed.
 SERVERS = 2
-# What an interpreter and its libraries read when they start.
-AT_START = re.compile(r"PYTHON|LC_|LD_|LANG|TZ$|OPENBLAS|OMP|MALLOC|FAKETIME")
+# What an interpreter and its libraries read when they start: not what Ray sets for debuggers.
+AT_START = re.compile(r"PYTHON(?!BREAKPOINT$)|LC_|LD_|LANG|TZ$|OPENBLAS|OMP|MALLOC|FAKETIME")
 
 
 class CommandForks:

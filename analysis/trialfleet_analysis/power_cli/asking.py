@@ -194,10 +194,18 @@ def _campaign(asked: PowerOptions) -> Answered:
     return Answered(plan, pilot)
 
 
-def _check_room(asked: PowerOptions, control: float, declared: DeclaredDesign | None, way_out: str) -> None:
-    """Raises `OperatorError` where the file's effect, and no other, is planned for, and cannot be."""
+def _check_room(
+    asked: PowerOptions,
+    control: float,
+    declared: DeclaredDesign | None,
+    way_out: str,
+    *,
+    may_be_sure: bool = False,
+) -> None:
+    """Raises `OperatorError` where the file's effect, and no other, is planned for, and cannot be. `may_be_sure`: a
+    rate of 1 can be planned with."""
     effect = None if declared is None or asked.to is not None else declared.effect
-    if effect is not None and control + effect >= 1:
+    if effect is not None and (control + effect > 1 or (control + effect == 1 and not may_be_sure)):
         passes, gain = percent(control), f"{unsigned_points(effect)} points"
         raise OperatorError(
             f"primary.effect: a control that passes {passes} leaves no room for {gain}",
@@ -238,7 +246,8 @@ def _in_place(asked: PowerOptions, subject: Subject, declared: Declaration, pilo
     what = f"a declared {spaced(declared.design)}"
     assumed, effort = _assumptions(asked, pilot), _effort(asked, subject)
     base = assumed.control.value
-    _check_room(asked, base, subject.declared, "say what you expect of the control: --from 0.3")
+    way_out = "say what you expect of the control: --from 0.3"
+    _check_room(asked, base, subject.declared, way_out, may_be_sure=True)
     question = PowerQuestion(
         campaign=subject.declared.campaign,
         rates=_draw(assumed, asked.tasks or subject.tasks, effort.simulations, effort),
