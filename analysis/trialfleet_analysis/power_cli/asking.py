@@ -202,8 +202,9 @@ def _check_room(
     *,
     may_be_sure: bool = False,
 ) -> None:
-    """Raises `OperatorError` where the file's effect, and no other, is planned for, and cannot be. `may_be_sure`: a
-    rate of 1 can be planned with."""
+    """Raises `OperatorError` where the file's effect, and no other, is planned for, and cannot be.
+
+    `may_be_sure`: a rate of 1 can be planned with."""
     effect = None if declared is None or asked.to is not None else declared.effect
     if effect is not None and (control + effect > 1 or (control + effect == 1 and not may_be_sure)):
         passes, gain = percent(control), f"{unsigned_points(effect)} points"
