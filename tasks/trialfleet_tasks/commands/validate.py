@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -44,19 +45,7 @@ from trialfleet_tasks.validate import TIMEOUT_S
 )
 @click.option("--verbose", is_flag=True, help="Print every warning, not one line for each cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def validate(
-    files: tuple[Path, ...],
-    campaign: tuple[Path, ...],
-    repeats: int,
-    write: bool,
-    mirror: tuple[str, ...],
-    only: tuple[str, ...],
-    fresh: bool,
-    timeout_s: float,
-    no_sandbox: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+def validate(files: tuple[Path, ...], campaign: tuple[Path, ...], **options: Any) -> None:
     """Prove that the tasks of FILES are valid: their tests fail before the fix and pass after it.
 
     FILES are task files or folders of task files. Exits 2 if a task is not valid.
@@ -65,16 +54,4 @@ def validate(
         raise click.UsageError("no task file is given: name task files, or pass --campaign FILE")
     from trialfleet_tasks.commands.file_validation import validate_files
 
-    validate_files(
-        files,
-        campaign,
-        repeats=repeats,
-        write=write,
-        mirror=mirror,
-        only=only,
-        fresh=fresh,
-        timeout_s=timeout_s,
-        no_sandbox=no_sandbox,
-        verbose=verbose,
-        as_json=as_json,
-    )
+    validate_files(files, campaign, **options)
