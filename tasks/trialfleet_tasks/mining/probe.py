@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plurals import plural
+from trialfleet_ledger.waiting import waiting_for
 from trialfleet_repository.environments.environment import build
 from trialfleet_repository.results.junit import collection_failures
 from trialfleet_repository.testrun import TestRun
@@ -69,7 +70,8 @@ def probe_repository(miner: Miner, candidate: CandidateCommit, limit_s: float = 
     candidates need it as well."""
     look = _ProbeThread(miner, candidate, limit_s)
     look.start()
-    look.join(limit_s)
+    with waiting_for("a first look at the newest commit that may be a task", at_most_s=limit_s):
+        look.join(limit_s)
     if look.failure is not None:
         raise look.failure
     return look.result

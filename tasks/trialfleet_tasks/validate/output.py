@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date, timedelta
 
 from trialfleet_deliveries.texts import render
 
@@ -16,24 +17,24 @@ _HEADERS = re.compile(
     r"-+ generated xml file: .* -+|-* ?[Gg]enerated xml file: .*)\n?",
     re.MULTILINE,
 )
+_COUNTED = r"passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|tests?|ran|finished|target\(s\)"
 _REPLACED: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b0x[0-9a-fA-F]{4,16}\b"), "0x0"),
-    (re.compile(r"\bin \d+(?:\.\d+)?s(?: \(\d+:\d{2}:\d{2}\))?"), "in 0.00s"),
+    (re.compile(r"(?:(?<=\bat )0x[0-9a-fA-F]{4,16}|\b0x[0-9a-fA-F]{10,16})\b"), "0x0"),
+    (re.compile(rf"\b({_COUNTED}) in \d+(?:\.\d+)?s(?: \(\d+:\d{{2}}:\d{{2}}\))?"), r"\1 in 0.00s"),
     (re.compile(r"\b\d+\.\d+s (setup|call|teardown)\b"), r"0.00s \1"),
     (re.compile(r"\bpytest-of-[\w.-]+/pytest-\d+"), "pytest-of-agent/pytest-0"),
     (re.compile(r"(?<![\w/])(/tmp|/var/tmp|/home/agent/tmp)/tmp[\w]{6,10}\b"), r"\1/tmpdir"),
-    (
-        re.compile(r"\b\d{4}-\d{2}-\d{2}([T ])\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?"),
-        r"2000-01-01\g<1>00:00:00",
-    ),
     (re.compile(r"\bpid[ =:]+\d+", re.IGNORECASE), "pid 0"),
 )
+_TIME = re.compile(r"\b(\d{4}-\d{2}-\d{2})([T ])\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?")
 
 
-def normalised(output: str, places: Mapping[str, str]) -> str:
-    """The output without colours, durations, addresses, temporary names, times and this machine's paths.
+def normalised(output: str, places: Mapping[str, str], today: date) -> str:
+    """The output without colours, durations, addresses, temporary names, this machine's clock and its paths: what
+    a test compares stays.
 
-    `places`: path as the tests saw it -> name that stands for it; longer paths are replaced first.
+    `places`: path as the tests saw it -> name that stands for it; longer paths are replaced first. `today`: when
+    the tests ran; times of the days around it are the clock's, others the tests' own.
     """
     text = _ANSI.sub("", output.replace("\r\n", "\n"))
     text = _CONTROL.sub("", text)
@@ -42,7 +43,14 @@ def normalised(output: str, places: Mapping[str, str]) -> str:
     text = _HEADERS.sub("", text)
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)
+    days = _days_around(today)
+    text = _TIME.sub(lambda time: f"2000-01-01{time[2]}00:00:00" if time[1] in days else time[0], text)
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n")) + "\n"
+
+
+def _days_around(today: date) -> set[str]:
+    """In every time zone."""
+    return {(today + timedelta(days=n)).isoformat() for n in (-1, 0, 1)}
 
 
 def tail(text: str, cap: int = CAP) -> str:

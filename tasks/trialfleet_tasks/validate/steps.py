@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from trialfleet_agents.context_files import leftovers, unused
@@ -277,10 +278,11 @@ class ValidationSteps:
         else:
             self.say("capturing the failure")
             run = self.bench.run(ids, fixed=False)
+        today = datetime.now(UTC).date()
         broken = not_a_run(run, "pre_fix")
         before = dict.fromkeys(ids, "failed")
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
-        return None if problems else tail(normalised(run.output, self.bench.places())), problems
+        return None if problems else tail(normalised(run.output, self.bench.places(), today)), problems
 
     def _test_side(self, found: DiscoveredTests) -> tuple[str, ...]:
         """The test paths that the fix changes, apart from the task's test files, if they do not fix the bug: with
