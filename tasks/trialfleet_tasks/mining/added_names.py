@@ -12,11 +12,11 @@ from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.bound_names import without_bound
 from trialfleet_tasks.mining.code_language import names_of_code
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
+from trialfleet_tasks.mining.history import is_beside
 from trialfleet_tasks.mining.imported_names import own_packages, without_imported
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _PROSE = (".md", ".rst", ".adoc", ".txt")
-_SHOWS = re.compile(r"(?:^|/)(?:examples?|docs?|demos?|samples?|benchmarks?)/", re.IGNORECASE)  # how code is used
 
 
 def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[str]:
@@ -29,7 +29,7 @@ def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[
     """
     own = own_packages({**before, **{path: entry for path, entry in fix.items() if entry}})
     changed = {path: entry.data for path, entry in fix.items() if entry and not path.endswith(_PROSE)}
-    changed = {path: data for path, data in changed.items() if not _SHOWS.search(path)} or changed
+    changed = {path: data for path, data in changed.items() if not is_beside(path)} or changed
     after = names(without_imported(path, names_of_code(path).code(data), own) for path, data in changed.items())
     return frozenset(after - names(entry.data for entry in before.values())) if after else frozenset()
 

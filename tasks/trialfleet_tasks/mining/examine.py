@@ -165,7 +165,7 @@ class Miner:
     ) -> tuple[MiningFinding, TaskSpec | None]:
         anchor, targets = task.spec.anchor, validation.targets
         if validation.anchor is None:
-            target = next(filter(candidate.language.is_source, targets), targets[0])
+            target = next((path for path in candidate.source if path in targets), targets[0])
             anchor = AnchorPath(path=target.rpartition("/")[0] or target)
         facts = {
             "fail_to_pass": validation.fail_to_pass,

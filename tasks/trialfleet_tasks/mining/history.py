@@ -20,6 +20,10 @@ from trialfleet_tasks.sources.commit_date import parse_commit_date
 _HEAD = "\x01"  # no row of numbers begins with it
 _FORMAT = "%x01%H%x01%P%x01%ct%x01%cd"  # the raw date ends with the zone; beyond 64 bits its seconds are 0
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
+_BESIDE = re.compile(
+    r"(?:^|/)(?:examples?|docs?|demos?|samples?|benchmarks?)/|^(?:noxfile|setup|tasks|fabfile|conf)\.py$",
+    re.IGNORECASE,
+)
 _LINES_OF_BINARY = 10**6  # a changed binary file is never a small change
 
 
@@ -70,8 +74,8 @@ class CandidateRules:
 
 @dataclass(frozen=True)
 class CandidateCommit:
-    """A commit that changes source and tests of one language. `support`: further files of the tests, such as
-    data."""
+    """A commit that changes source and tests of one language. `source`: what it changes most first, and what is
+    `is_beside` last. `support`: further files of the tests, such as data."""
 
     commit: HistoryCommit
     language: Language
@@ -90,6 +94,15 @@ class CandidateCommit:
         'src/shop/cart'
         """
         return "/".join(PurePosixPath(self.source[0]).parts[:-1][:3]) or "."
+
+
+def is_beside(path: str) -> bool:
+    """Whether a source file shows how code is used, or serves its development, and is none of the product.
+
+    >>> [is_beside(path) for path in ("examples/shop/a.py", "noxfile.py", "src/docs.py", "src/noxfile.py")]
+    [True, True, False, False]
+    """
+    return _BESIDE.search(path) is not None
 
 
 def open_repository(folder: Path) -> GitRepository:
@@ -224,7 +237,7 @@ def judge(
     excluded = _excluded(commit, chosen, rules)
     if excluded is not None:
         return excluded
-    largest = sorted(chosen.source, key=lambda change: -change.lines)
+    largest = sorted(chosen.source, key=lambda change: (is_beside(change.path), -change.lines))
     support = _support(commit, chosen.language, chosen.tests)
     return CandidateCommit(commit, chosen.language, tuple(c.path for c in largest), chosen.tests, support)
 

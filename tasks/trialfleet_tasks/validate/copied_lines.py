@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,8 @@ from trialfleet_ledger.plurals import plural
 from trialfleet_repository.languages import is_vendored
 from trialfleet_repository.trees import Tree, TreeEntry
 
-LINES = 3  # consecutive ones: single lines are common
+LINES = 3  # consecutive ones that a fix adds: single lines are common
+AROUND = 5  # consecutive ones, of which a change makes one or more: they tell of a fix of one line
 MAX_FILE_BYTES = 2**20
 MAX_BYTES = 256 * 2**20  # read of one environment, at about 50 MiB/s
 MAX_FILES = 100_000
@@ -30,7 +31,8 @@ _Lines = tuple[str, ...]
 
 @dataclass(frozen=True)
 class AddedLines:
-    """Runs of `LINES` lines that a fix adds one after the other. `suffixes`: of the files that it changes."""
+    """Runs of `LINES` lines that a fix adds one after the other, and of `AROUND` lines with a change among them.
+    `suffixes`: of the files that it changes."""
 
     runs: frozenset[_Lines]
     suffixes: frozenset[str]
@@ -48,7 +50,7 @@ class _Search:
         lines = _telling_lines(data)
         if self.starts.isdisjoint(lines):
             return False
-        return not self.added.runs.isdisjoint(zip(*(lines[n:] for n in range(LINES)), strict=False))
+        return any(not self.added.runs.isdisjoint(_runs(lines, length)) for length in (LINES, AROUND))
 
 
 def find_added_lines(before: Tree, fix: Mapping[str, TreeEntry | None]) -> AddedLines:
@@ -61,12 +63,17 @@ def find_added_lines(before: Tree, fix: Mapping[str, TreeEntry | None]) -> Added
             continue
         was = _telling_lines(before[path].data) if path in before else []
         now = _telling_lines(entry.data)
-        old |= {tuple(was[n : n + LINES]) for n in range(len(was) - LINES + 1)}
+        old |= {*_runs(was, LINES), *_runs(was, AROUND)}
+        runs |= {*_runs(now, AROUND)}
         for tag, _, _, start, end in SequenceMatcher(None, was, now).get_opcodes():
             if tag in ("insert", "replace"):
-                runs |= {tuple(now[n : n + LINES]) for n in range(start, end - LINES + 1)}
+                runs |= {*_runs(now[start:end], LINES)}
     new = sorted(runs - old)[:_MAX_RUNS]
     return AddedLines(frozenset(new), frozenset(PurePosixPath(path).suffix for path in fix))
+
+
+def _runs(lines: Sequence[str], length: int) -> Iterator[_Lines]:
+    return zip(*(lines[n:] for n in range(length)), strict=False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class CopiedLines:
         if self.places:
             rest = len(self.places) - _NAMED
             where = ", ".join(self.places[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-            return f"{LINES} or more consecutive lines that the fix adds lie in {where}: an agent could copy them"
+            return f"consecutive lines that only the fix has lie in {where}: an agent could copy them"
         if self.searched is not None:
             some = plural(self.searched, "file")
             return f"lines of the fix were searched in the first {some} of the environment alone"

@@ -81,7 +81,18 @@ def test_lines_that_the_fix_moves_are_not_new() -> None:
     body = "".join(f"    name_{n} = compute({n})\n" for n in range(6))
     before = {"a.py": TreeEntry(f"def first():\n{body}\ndef second():\n    return first\n".encode())}
     fix = {"a.py": TreeEntry(f"def second():\n    return first\n\ndef first():\n{body}".encode())}
-    assert not find_added_lines(before, fix).runs
+    added = find_added_lines(before, fix)
+    assert find_copied_lines(added, Path("/nowhere"), {"vendor/a.py": before["a.py"]}).words is None
+
+
+@pytest.mark.parametrize("change", [("x < limit", "x <= limit"), ("    check(x, limit)\n", "")])
+def test_a_fix_of_one_line_is_found_with_the_lines_around_it(change: tuple[str, str]) -> None:
+    old = "def keep(x, limit):\n    check(x, limit)\n    low = x < limit\n    note(low)\n    return low or KEPT\n"
+    new = old.replace(*change) + "keep(1, 2 + 3)\n"
+    added = find_added_lines({"a.py": TreeEntry(old.encode())}, {"a.py": TreeEntry(new.encode())})
+    for text, counts in ((f"x = 100 + 1\n{new}y = 2\n", True), (old, False), (change[1] * 3, False)):
+        found = find_copied_lines(added, Path("/nowhere"), {"vendor/a.py": TreeEntry(text.encode())})
+        assert (found.words is not None) is counts
 
 
 def test_the_work_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

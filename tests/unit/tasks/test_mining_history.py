@@ -69,6 +69,9 @@ def test_a_candidate_knows_what_its_tests_use() -> None:
     assert found.source == ("src/shop/total.py", "src/shop/cart.py"), "the one that changed most comes first"
     assert found.tests == ("tests/test_cart.py",)
     assert found.support == ("tests/data/cart.json", "tests/conftest.py")
+    beside = judge(commit(*FIX, ("examples/show.py", 80), ("noxfile.py", 30)), [PYTHON], CandidateRules())
+    assert isinstance(beside, CandidateCommit)
+    assert beside.source == ("src/shop/cart.py", "examples/show.py", "noxfile.py"), "the product comes first"
 
 
 def test_every_reason_has_a_meaning() -> None:
