@@ -24,6 +24,7 @@ _LATER = timedelta(days=3 * 365)
 # Packages whose older releases were deleted and uploaded again. Without them, a resolver that looks at dates takes
 # an older version of what needs them: pytest 3.5 for 3.6 to 5.2.
 _UPLOADED_AGAIN = {"atomicwrites": (date(2022, 7, 9), "1.4.1")}  # that day, and the first newer release
+_PYTEST = date(2016, 9, 1)  # 3.0 had just come, the first release with the options of our call
 _OPTIONS = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
 # Of uv's hints and refusals.
 _NO_WHEEL = re.compile(
@@ -59,8 +60,9 @@ class WantedLock:
     @property
     def _newest(self) -> dict[str, date]:
         """The last day of the packages that may be newer than the others."""
-        again = {name: day for name, (day, _) in _UPLOADED_AGAIN.items() if self.before < day}
-        return dict.fromkeys(sorted(self.later), self.before + _LATER) | again
+        firsts = {name: day for name, (day, _) in _UPLOADED_AGAIN.items()} | {"pytest": _PYTEST}
+        needed = {name: day for name, day in firsts.items() if self.before < day}
+        return dict.fromkeys(sorted(self.later), self.before + _LATER) | needed
 
     @property
     def uploaded_again(self) -> tuple[str, ...]:

@@ -225,6 +225,12 @@ def test_the_locks_other_entries_are_named() -> None:
     assert (project.pins, project.odd_pins) == (("a==1",), ("poetry.lock: b 1\n-r x",))
 
 
+def test_pytest_is_never_older_than_the_options_of_our_call() -> None:
+    for day, counts in ((date(2016, 1, 15), True), (date(2016, 9, 2), False)):
+        arguments = WantedLock(("pytest",), (), "3.6", day).arguments(Path("c"))
+        assert ("--exclude-newer-package=pytest=2016-09-01" in arguments) is counts
+
+
 def test_releases_that_were_uploaded_again_are_there_before_that_day() -> None:
     """Else pytest 5 cannot be had as of 2019, and a resolver takes 3.5."""
     old, new = (WantedLock(("pytest",), (), "3.8", date(year, 7, 18)) for year in (2019, 2023))
