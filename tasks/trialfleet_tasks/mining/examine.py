@@ -37,6 +37,7 @@ from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.issues import Issues, unsuitable_text
 from trialfleet_tasks.mining.lock_size import count_download_bytes
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
+from trialfleet_tasks.mining.setup_arguments import is_about
 from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
 from trialfleet_tasks.mining.wider import tests_of_packages
 from trialfleet_tasks.settings import plain_url
@@ -291,7 +292,7 @@ class Miner:
                 mode, kind, blob = facts.split(b" ")
                 if kind == b"blob" and mode != b"120000":
                     blobs[name.decode("utf-8", "surrogateescape")] = blob
-            manifests = {blob for path, blob in blobs.items() if language.is_manifest(path)}
+            manifests = {blob for path, blob in blobs.items() if language.is_manifest(path) or is_about(path)}
             content = read_blobs(self.git_dir, manifests, limit=MAX_BYTES)
         except GitError as error:
             raise UnreadableCommit(

@@ -15,7 +15,7 @@ from trialfleet_ledger.untrusted import mapping
 from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.declared_requirements import find_test_requirements
 from trialfleet_tasks.mining.resolver_input import format_pin, parse_requirement
-from trialfleet_tasks.mining.setup_arguments import read_setup_arguments
+from trialfleet_tasks.mining.setup_arguments import is_about, read_setup_arguments
 from trialfleet_tasks.mining.toml_files import read_toml
 
 _FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)
@@ -247,7 +247,8 @@ def _setup_cfg(tree: Tree) -> dict[str, Any]:
 
 
 def _setup_py(tree: Tree) -> dict[str, Any]:
-    found = read_setup_arguments(tree["setup.py"].data, _ARGUMENTS) if "setup.py" in tree else {}
+    files = {path: entry.data for path, entry in tree.items() if is_about(path)}
+    found = read_setup_arguments(tree["setup.py"].data, _ARGUMENTS, files) if "setup.py" in tree else {}
     for name in ("install_requires", "tests_require"):
         if name in found:
             found[name] = _setup_lines(found[name])

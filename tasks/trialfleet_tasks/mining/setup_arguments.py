@@ -3,38 +3,55 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, MutableSequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence
 from contextlib import suppress
 from typing import Any, cast
 
 MOST = 10_000  # statements, and items of the lists, tables and texts that are made, in one file
 _READING = {"copy", "count", "get", "index", "items", "keys", "values"}  # methods that change nothing
 
+_ABOUT = re.compile(r"(?:^|/)_{0,2}(?:about|version|metadata)_{0,2}\.py$")
+
+
+def is_about(path: str) -> bool:
+    """Whether a setup.py may execute this file for the project's name and version.
+
+    >>> is_about("src/shop/__about__.py"), is_about("shop/_version.py"), is_about("shop/cart.py")
+    (True, True, False)
+    """
+    return _ABOUT.search(path) is not None
+
 
 class _NotWrittenError(Exception):
     """The value is known when the program runs, or too large."""
 
 
-def read_setup_arguments(source: bytes, names: Collection[str]) -> dict[str, Any]:
+def read_setup_arguments(
+    source: bytes, names: Collection[str], files: Mapping[str, bytes] | None = None
+) -> dict[str, Any]:
     """The values of these arguments that are literals, or are made of literals by names, `+`, `dict(…)` and the
     methods of lists, tables and texts. A list with an unknown item is unknown; of a table, what is known counts. A
-    list is what it is without that which is added under a condition."""
-    try:
+    list is what it is without that which is added under a condition. `files`: those that it may execute."""
+    return _read(source, names, files or {}).found
+
+
+def _read(source: bytes, names: Collection[str], files: Mapping[str, bytes]) -> _Reader:
+    reader = _Reader(names, files)
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    reader = _Reader(names)
-    with suppress(_NotWrittenError):  # it is too large: what was found before counts
-        reader.read(module.body)
-    return reader.found
+        with suppress(_NotWrittenError):  # it is too large: what was found before counts
+            reader.read(module.body)
+    return reader
 
 
 class _Reader:
-    """`found`: arguments of the calls so far."""
+    """`found`: arguments of the calls so far. `values`: what names stand for, as far as that is known."""
 
-    def __init__(self, names: Collection[str]) -> None:
-        self._wanted = names
-        self._values: dict[str, Any] = {}
+    def __init__(self, names: Collection[str], files: Mapping[str, bytes]) -> None:
+        self._wanted, self._files = names, files
+        self._opened: Iterable[ast.AST] = ()  # by the `with` around
+        self.values: dict[str, Any] = {}
         self._left = MOST
         self.found: dict[str, Any] = {}
 
@@ -45,7 +62,7 @@ class _Reader:
             self._spend(1)
             match statement:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._values.pop(statement.name, None)
+                    self.values.pop(statement.name, None)
                     functions.append(statement)
                 case ast.Try(body=inner, handlers=handlers, orelse=rest, finalbody=last):
                     self.read([*inner, *rest])
@@ -53,7 +70,9 @@ class _Reader:
                     self.read(last)
                 case ast.With(items=items, body=inner):
                     self._doubt(items)
+                    self._opened = items
                     self.read(inner)
+                    self._opened = ()
                 case ast.If(test=test, body=inner, orelse=rest) if "__main__" in ast.unparse(test):
                     runs, other = (rest, inner) if "!=" in ast.unparse(test) else (inner, rest)
                     self.read(runs)
@@ -69,7 +88,7 @@ class _Reader:
             if any(True for _ in _setup_calls(function)):
                 for argument in ast.walk(function.args):
                     if isinstance(argument, ast.arg):
-                        self._values.pop(argument.arg, None)
+                        self.values.pop(argument.arg, None)
                 self.read(function.body)
 
     def _doubt(self, nodes: Iterable[ast.AST], *, may_add: bool = False) -> None:
@@ -81,11 +100,11 @@ class _Reader:
                 case ast.AugAssign(target=target, op=ast.Add()) if may_add:
                     added.add(target)
                 case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if node not in added:
-                    self._values.pop(name, None)
+                    self.values.pop(name, None)
                 case ast.alias(name=name, asname=other):
-                    self._values.pop(other or name.partition(".")[0], None)
+                    self.values.pop(other or name.partition(".")[0], None)
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                    self._values.pop(name, None)
+                    self.values.pop(name, None)
                 case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()) if node not in added:
                     self._forget(owner)
                 case ast.Call(func=ast.Attribute(value=owner, attr=method)):
@@ -101,8 +120,8 @@ class _Reader:
         with suppress(_NotWrittenError):
             value = self._value(node)
             if isinstance(value, list | dict):
-                for name in [name for name, other in self._values.items() if other is value]:
-                    del self._values[name]
+                for name in [name for name, other in self.values.items() if other is value]:
+                    del self.values[name]
 
     def _call(self, node: ast.AST, *, certain: bool = True) -> None:
         for call in _setup_calls(node):
@@ -123,13 +142,28 @@ class _Reader:
                     if not self._changed(target, "extend", value):
                         self._forget(target)
                         self._assign(target, ast.BinOp(left=target, op=ast.Add(), right=value))
+                case ast.Expr(value=ast.Call(func=ast.Name(id="exec"), args=[source, ast.Name(id=name), *_])):
+                    self._execute([source, *self._opened], name)
                 case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method), args=[argument])):
                     if not self._changed(owner, method, argument):
                         self._doubt([statement])
                 case _:
                     self._doubt([statement])
         except RecursionError:
-            self._values.clear()
+            self.values.clear()
+
+    def _execute(self, opened: Iterable[ast.AST], name: str) -> None:
+        """The file whose path is written there, for its names."""
+        nodes = (inner for node in opened for inner in ast.walk(node))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        ends = [n for n, text in enumerate(texts) if text.endswith(".py")]
+        paths = {"/".join(texts[start : end + 1]) for end in ends for start in range(end + 1)}
+        found = [path for path in self._files if path in paths]
+        self.values.pop(name, None)
+        if len(found) == 1:
+            source = self._files[found[0]]
+            self._spend(1 + len(source) // 20)
+            self.values[name] = _read(source, (), {}).values
 
     def _assign(self, target: ast.expr, node: ast.expr) -> None:
         try:
@@ -139,9 +173,9 @@ class _Reader:
         self._doubt([node])
         match target, value:
             case ast.Name(id=name), None:
-                self._values.pop(name, None)
+                self.values.pop(name, None)
             case ast.Name(id=name), _:
-                self._values[name] = value
+                self.values[name] = value
             case ast.Subscript(value=owner, slice=ast.Constant(value=str(key))), _:
                 with suppress(_NotWrittenError):
                     table = _table(self._value(owner))
@@ -174,8 +208,8 @@ class _Reader:
         match node:
             case ast.Constant(value=value):
                 return value
-            case ast.Name(id=name) if name in self._values:
-                return self._values[name]
+            case ast.Name(id=name) if name in self.values:
+                return self.values[name]
             case ast.List(elts=nodes) | ast.Tuple(elts=nodes) | ast.Set(elts=nodes):
                 return list(self._listed(nodes))
             case ast.Dict(keys=keys, values=values):

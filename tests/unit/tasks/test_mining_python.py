@@ -163,6 +163,29 @@ def test_where_setup_py_may_call(call: str) -> None:
     assert read_project(tree(setup_DOT_py=f"R = ['click']\n{call}\n")).dependencies == ("click",)
 
 
+ABOUT = "__title__ = 'shop'\n__version__: str = '1.2'\nneeds = ['click']\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "known"),
+    [
+        ("with open(path.join(here, 'src', 'shop', '__about__.py'), 'r') as f:\n    exec(f.read(), about)", True),
+        ("exec(open('src/shop/__about__.py').read(), about)", True),
+        ("exec(compile(Path('src/shop/__about__.py').read_text(), '', 'exec'), about)", True),
+        ("with open(other) as f:\n    exec(f.read(), about)", False),
+        ("with open('src/shop/__about__.py') as f:\n    pass\nexec(g.read(), about)", False),
+        ("exec(open('src/shop/__about__.py').read(), about)\nexec(code, about)", False),
+        ("exec(open('src/shop/__about__.py').read(), about)\nif x:\n    about = {}", False),
+        ("exec(open('other/__about__.py').read(), about)", False),
+    ],
+)
+def test_a_file_that_setup_py_executes_names_the_project(lines: str, known: bool) -> None:
+    call = "setup(name=about['__title__'], install_requires=about['needs'])"
+    py = f"about = {{}}\n{lines}\n{call}\n"
+    found = read_project({**tree(setup_DOT_py=py), "src/shop/__about__.py": TreeEntry(ABOUT.encode())})
+    assert (found.name, found.dependencies) == (("shop", ("click",)) if known else (None, ()))
+
+
 @pytest.mark.parametrize(
     "text",
     [
