@@ -31,6 +31,7 @@ _NO_WHEEL = re.compile(
     r"(?:Wheels are required for `|Because )([A-Za-z0-9._-]+)"
     r"(?:`|\s+was\s+not\s+found\s+in\s+the\s+package\s+registry)"
 )
+_TOO_OLD = re.compile(r"\b[Bb]ecause\s+only\s+([A-Za-z0-9._-]+?)<=\S+\s+is\s+available\s+and\b")
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,14 @@ def _building(wanted: WantedLock, constraints: Path) -> BuildAnswer:
 
 
 def without_wheels(refusal: OperatorError) -> frozenset[str]:
-    """The packages of which uv found no wheel, or nothing at all.
+    """The packages of which uv found no wheel, nothing at all, or nothing new enough for such a package.
 
     >>> said = "hint: Wheels are required for `Blinker` because building from source is disabled"
     >>> sorted(without_wheels(OperatorError(said)))
     ['blinker']
     """
-    return frozenset(map(canonicalize_name, _NO_WHEEL.findall(str(refusal))))
+    names = (*_NO_WHEEL.findall(str(refusal)), *_TOO_OLD.findall(str(refusal)))
+    return frozenset(map(canonicalize_name, names))
 
 
 def _hint(refusal: str) -> str | None:

@@ -172,6 +172,13 @@ def test_a_package_that_no_index_has_is_left_out() -> None:
     assert without_wheels(OperatorError(said)) == {"pytorch-base"}
 
 
+def test_what_is_too_old_for_a_package_may_be_newer_as_well() -> None:
+    """As of 2014, no release of pytest has a wheel; the first that has needs a newer py."""
+    said = "Because only py<=1.4.20 is available and pytest==2.7.1 depends on py>=1.4.25, we can conclude that it"
+    assert without_wheels(OperatorError(said)) == {"py"}
+    assert without_wheels(OperatorError("Because only the following versions of pytest are available")) == set()
+
+
 # What a line of requirements could be besides a requirement, wherever a repository may write one.
 ODD = st.lists(
     st.sampled_from(
