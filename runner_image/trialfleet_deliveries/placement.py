@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from trialfleet_deliveries.markdown import LineKind, scan
@@ -69,10 +69,13 @@ def placed(
     """The files as the agent reads them. The root's node takes the name that the agent loads, unless a file of
     that name is there. Nested nodes do as well where the agent delivers them, except when a hook or the prompt's
     pull sentence delivers them (`delivered_otherwise`): else they would arrive twice. For the same reason nodes
-    that a hook pushes (`hooked`), and copies of them, get a name that the agent does not load.
+    that a hook pushes (`hooked`), and copies of them, get a name that the agent does not load, and what imports
+    them names them without importing.
 
     A node that moves takes along what it imports (`@path`): agents differ in what they import.
     """
+    said = _list_pushed(files, reading, hooked)
+    files = _without_imports(files, said)
     root = root_file(files, reading.root_names)
     if reading.in_prompt:
         if root is None:
@@ -85,20 +88,43 @@ def placed(
         name = posixpath.basename(reading.root_file)
         nodes = ((node, f"{posixpath.dirname(node)}/{name}") for node in child_nodes(files))
         moved |= {node: path for node, path in nodes if path not in files}
-    twice = _loaded_twice(files, reading, hooked)
+    twice = (path for path in said if posixpath.basename(path) in reading.nested_names)
     moved |= {path: free for path in twice if (free := _free_name(path, files, reading)) is not None}
     kept = {path: data for path, data in files.items() if path not in moved}
     return PlacedFiles(kept | {path: imported(files, node).encode() for node, path in moved.items()}, moved)
 
 
-def _loaded_twice(files: Mapping[str, bytes], reading: FileReading, hooked: Collection[str]) -> Iterator[str]:
-    """Nodes that a hook pushes, and copies of them in the same folder, whose names the agent loads by itself. A
-    file that does nothing but import the node is a copy, too."""
-    for node in sorted(hooked):
-        folder = posixpath.dirname(node)
-        for path in (f"{folder}/{name}" for name in sorted(reading.nested_names)):
-            if path in files and (path == node or files[path] == files.get(node) or _points_at(files, path, node)):
-                yield path
+def _list_pushed(files: Mapping[str, bytes], reading: FileReading, hooked: Collection[str]) -> tuple[str, ...]:
+    """Nodes that a hook pushes, and copies of them in the same folder. A file that does nothing but import the
+    node is a copy, too."""
+    names = sorted({*NODE_NAMES, *reading.nested_names})
+    beside = ((node, f"{posixpath.dirname(node)}/{name}") for node in sorted(hooked) for name in names)
+    return tuple(
+        path
+        for node, path in beside
+        if path in files and (path == node or files[path] == files.get(node) or _points_at(files, path, node))
+    )
+
+
+def _without_imports(files: Mapping[str, bytes], pushed: Collection[str]) -> dict[str, bytes]:
+    """`files`, in which the imports of those that a hook pushes are their paths alone: the agent would load what
+    it imports, and the node would arrive twice."""
+    return {path: data if path in pushed else _name_alone(path, data, pushed) for path, data in files.items()}
+
+
+def _name_alone(path: str, data: bytes, pushed: Collection[str]) -> bytes:
+    if not pushed or b"@" not in data:
+        return data
+
+    def name(named: str) -> str | None:
+        return named if inside(posixpath.join(posixpath.dirname(path), named)) in pushed else None
+
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    alone = replace_imports(text, name)
+    return data if alone == text else alone.encode()
 
 
 def _points_at(files: Mapping[str, bytes], path: str, node: str) -> bool:

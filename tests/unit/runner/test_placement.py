@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +85,31 @@ def test_a_file_that_only_imports_what_a_hook_pushes_is_not_loaded_either(text: 
     tree = {"CLAUDE.md": b"Root.\n", "a/AGENTS.md": b"A.\n", "a/CLAUDE.md": text.encode()}
     made = placed(tree, CLAUDE, delivered_otherwise=True, hooked=("a/AGENTS.md",))
     assert ("a/CLAUDE.md" not in made.files) is moves
+
+
+@pytest.mark.parametrize("importing", ["a/CLAUDE.md", "a/AGENTS.md", "a/GEMINI.md", "CLAUDE.md", "docs/x.md"])
+@pytest.mark.parametrize("reading", [AS_NAMED, CLAUDE, CODEX, GEMINI, MINI, COPILOT, OPENCODE])
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md", "GEMINI.md"])
+@pytest.mark.parametrize("copy", [None, "Pushed words.\n", "@{}\n"])
+def test_what_a_hook_pushes_is_imported_by_no_file(
+    importing: str, reading: FileReading, name: str, copy: str | None
+) -> None:
+    """Also not through a copy of it, or a chain of imports."""
+    node = f"a/{name}"
+    path = posixpath.relpath(node, posixpath.dirname(importing) or ".")
+    tree = {"CLAUDE.md": b"Root. @docs/x.md\n", "docs/x.md": b"X.\n", node: b"Pushed words.\n"}
+    if importing == node:
+        return
+    if copy is not None and importing != "a/GEMINI.md" != node:
+        tree["a/GEMINI.md"] = copy.format(name).encode()
+        path = posixpath.relpath("a/GEMINI.md", posixpath.dirname(importing) or ".")
+    tree[importing] = tree.get(importing, b"") + f"Own words. @{path}\r\n".encode()
+    made = placed(tree, reading, delivered_otherwise=True, hooked=(node,))
+    own = {path: data for path, data in made.files.items() if b"Own words." in data}
+    assert own, "what it says itself may arrive by itself"
+    for one in own:
+        assert "Pushed" not in imported(made.files, one)
+    assert "Pushed" not in made.told
 
 
 def test_a_root_of_the_agents_own_name_stays_beside_another() -> None:
