@@ -20,7 +20,15 @@ from trialfleet_repository.trees import EntryKind, Tree
 _VARIABLES = {"env", "environment", "headers", "http_headers", "httpheaders"}  # tables of names and values
 _NAME = r"""(?<![\w$])([A-Z][A-Z0-9_]+)["']?[ \t]*[:=][ \t]*"""
 _ASSIGNED = re.compile(_NAME + r"""["']?([^"'\s,}#]+)""")
-_ASSIGNED_IN_ENV = re.compile(rf"^[ \t]*(?:export[ \t]+)?{_ASSIGNED.pattern}", re.IGNORECASE | re.MULTILINE)
+_CREDENTIALS = re.compile(r"\.env.*|.*\.env|\.(?:npm|pypi)rc", re.IGNORECASE | re.DOTALL)  # names of such files
+_ASSIGNED_IN_ENV = re.compile(
+    r"""^[ \t]*(?:export[ \t]+|//\S*:)?([A-Z_]\w*)["']?[ \t]*[:=][ \t]*["']?([^"'\s,}#]+)""",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ASSIGNED_IN_NETRC = re.compile(
+    r"^[^#\n]{0,500}?(?<!\S)(password|account)\s+([^\s#]\S*)", re.IGNORECASE | re.MULTILINE
+)
+_OF_NPM = {"_auth": "_token", "_authtoken": "_token"}
 _ASSIGNED_IN_CODE = re.compile(_NAME + r"""["']([^"'\n]+)""")
 _NAMED = re.compile(  # anywhere: apiKey = "…", ?token=…, Authorization: Bearer …
     r"""(?<![\w-])([A-Za-z_][\w-]*)["']?[ \t]{0,9}(?::=|=>|[:=])[ \t]{0,9}["']?"""
@@ -115,9 +123,8 @@ def _find_in(path: str, text: str) -> Iterator[tuple[int, str]]:
 def _find_in_settings(path: str, text: str) -> Iterator[tuple[int, str]]:
     parsed = _parse(path, text)
     if parsed is None:
-        is_env = PurePosixPath(path).name.startswith(".env")
-        pattern = _ASSIGNED_IN_CODE if path.endswith(_CODE) else _ASSIGNED_IN_ENV if is_env else _ASSIGNED
-        pairs = ((found[1], found[2], found.start(2)) for found in pattern.finditer(text))
+        found_pairs = _assigned_in(path).finditer(text)
+        pairs = ((_OF_NPM.get(one[1].lower(), one[1]), one[2], one.start(2)) for one in found_pairs)
     else:
         places = _locate_strings(text)
         pairs = ((name, value, places.get(string, 0)) for name, value, string in _walk_pairs(parsed))
@@ -126,6 +133,16 @@ def _find_in_settings(path: str, text: str) -> Iterator[tuple[int, str]]:
             reason = judge_variable(name.replace("-", "_"), value)
             if reason is not None:
                 yield place, reason
+
+
+def _assigned_in(path: str) -> re.Pattern[str]:
+    """Names and values in a file that is no table: what counts as a name depends on what such files hold."""
+    name = PurePosixPath(path).name
+    if name.lower() in (".netrc", "_netrc"):
+        return _ASSIGNED_IN_NETRC
+    if path.endswith(_CODE):
+        return _ASSIGNED_IN_CODE
+    return _ASSIGNED_IN_ENV if _CREDENTIALS.fullmatch(name) else _ASSIGNED
 
 
 def _parse(path: str, text: str) -> Any:
