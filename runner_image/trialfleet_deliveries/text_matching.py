@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -253,26 +253,28 @@ class TextIndex:
 
 
 def _seeds_of(text: DeclaredWords) -> dict[int, dict[tuple[str, ...], list[int]]]:
-    """Size of a shingle -> shingle -> its places in the text, of those that tell where they stand; of the first
-    where none does."""
+    """Size of a shingle -> shingle -> its places in the text, of those that tell where they stand, by how often
+    the whole text has them; of the first where none does."""
     if not text.words:
         return {}
     size = min(GRAM, max((end - first for first, end in text.pieces), default=len(text.words)))
+    grams = list(_grams(text.words, size))
+    often = Counter(grams)
     pieces = [one for one in (text.pieces or ((0, len(text.words)),)) if one[1] - one[0] >= size]
     comments = [(one.first, one.end) for one in text.optional if one.end - one.first >= size]
     places: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for first, end in [*pieces, *comments]:
-        for q in (*range(first, end - size + 1, _STEP), end - size):
-            gram = tuple(text.words[q : q + size])
-            if q not in places[gram]:
-                places[gram].append(q)
-            if len(places[gram]) > _CANDIDATES:
-                del places[gram][-1]
-    telling = {gram: found for gram, found in places.items() if len(found) < _CANDIDATES}
+        last = end - size
+        for at in (*range(first, last + 1, _STEP), last):
+            near = range(at, min(at + _STEP, last + 1))
+            q = next((q for q in near if often[grams[q]] < _CANDIDATES), at)
+            if q not in places[grams[q]]:
+                places[grams[q]].append(q)
+    telling = {gram: found for gram, found in places.items() if often[gram] < _CANDIDATES}
     return {size: telling or {gram: found[:1] for gram, found in places.items()}}
 
 
-def _grams(words: list[str], size: int) -> Iterable[tuple[str, ...]]:
+def _grams(words: Sequence[str], size: int) -> Iterable[tuple[str, ...]]:
     return zip(*(words[skip:] for skip in range(size)), strict=False)
 
 

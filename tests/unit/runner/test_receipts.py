@@ -63,6 +63,27 @@ def test_numbered_lines_and_pieces_over_several_requests_are_whole() -> None:
     assert received(RULES, RULES[:half], RULES[half:]).arrival is Arrival.WHOLE
 
 
+@given(
+    st.lists(st.text("abc", min_size=1, max_size=2), min_size=4, max_size=30),
+    st.integers(4, 60),
+    st.sampled_from(["", "# The only heading of this file, said once\n"]),
+)
+def test_a_text_that_repeats_its_lines_is_whole(line: list[str], times: int, heading: str) -> None:
+    """No shingle of theirs tells where it stands."""
+    text = heading + f"{' '.join(line)}\n" * times
+    assert received(text, f"before\n{text}after").arrival is Arrival.WHOLE
+
+
+@given(st.integers(0, 23))
+def test_the_end_of_a_text_whose_lines_differ_in_a_word_is_in_part(place: int) -> None:
+    """Wherever that word stands."""
+    line = [f"word{number}" for number in range(23)]
+    lines = [" ".join([*line[:place], f"name{number}", *line[place:]]) for number in range(20)]
+    found = received("\n".join(lines), "\n".join(lines[12:]))
+    assert found.arrival is Arrival.IN_PART
+    assert found.share == pytest.approx(0.4, abs=0.05)
+
+
 @given(st.integers(200, len(RULES) - 40))
 def test_a_text_that_is_cut_is_in_part_up_to_that_byte(cut: int) -> None:
     found = received(RULES, f"intro {RULES[:cut]}\n[cut]")
