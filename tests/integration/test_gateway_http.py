@@ -21,6 +21,7 @@ import pytest
 from tests.support.gateway_requests import hang_up_after
 from tests.support.ports import reserved_port
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
+from tests.support.waiting import wait_until
 from trialfleet_deliveries.received_texts import DeclaredText
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import Stop
@@ -120,6 +121,32 @@ def test_a_chunked_request_is_read_whole(tmp_path: Path, provider: ScriptedMessa
         assert connection.getresponse().status == 200
         connection.close()
     assert provider.requests[0].body == body()
+
+
+@pytest.mark.parametrize(
+    ("framing", "begun"),
+    [
+        ("content-length: 100", b'{"mod'),
+        ("transfer-encoding: chunked", b'5\r\n{"mod'),
+        ("transfer-encoding: chunked", b'5\r\n{"mod\r\n'),
+    ],
+)
+@pytest.mark.parametrize("by_agent", [True, False])
+def test_a_request_that_breaks_off_was_not_sent(
+    tmp_path: Path, provider: ScriptedMessages, framing: str, begun: bytes, by_agent: bool
+) -> None:
+    """An agent that ends in the middle of its first request has crashed, whoever hangs up."""
+    with opened(tmp_path, provider.url) as gateway:
+        with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
+            head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {gateway.token}\r\n{framing}\r\n\r\n"
+            connection.sendall(head.encode() + begun)
+            wait_until(lambda: gateway.report().received == 1)
+            if not by_agent:
+                gateway.close()
+        if by_agent:
+            wait_until(lambda: gateway.report().received == 0)
+    assert gateway.report().received == 0
+    assert provider.requests == []
 
 
 def test_tools_that_the_provider_runs_are_refused(tmp_path: Path, provider: ScriptedMessages) -> None:

@@ -111,8 +111,13 @@ class Handler(BaseHTTPRequestHandler):
             self._serve(path, query, headers)
 
     def _serve(self, path: str, query: str, headers: dict[str, str]) -> None:
-        data = self._body(headers)
         counted, dialect = count_fields(path), dialect_of(path, query)
+        try:
+            data = self._body(headers)
+        except (ClientGone, OSError):
+            if dialect is not None:
+                self._shared.tally.uncount_received()
+            raise
         if counted is None and dialect is None:
             raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
         body, data = _read(data)
@@ -181,7 +186,10 @@ class Handler(BaseHTTPRequestHandler):
     def _chunks(self) -> bytes:
         data = b""
         while True:
-            head = self.rfile.readline(100).partition(b";")[0].strip()
+            line = self.rfile.readline(100)
+            if not line:
+                raise ClientGone
+            head = line.partition(b";")[0].strip()
             if not re.fullmatch(rb"[0-9a-fA-F]{1,8}", head):
                 raise self._unread(400, "a chunk of the request is malformed")
             size = int(head, 16)

@@ -31,12 +31,12 @@ class GatewayReport(Frozen):
     """Counts of the gateway; an agent's own claims are kept apart (`Parsed`) and must agree.
 
     `received`: model requests that came with the token, refused and malformed ones included, without those for
-    foreign models: what tells an agent that never began from one that failed. `requests`: those that were
-    forwarded; `answered`: those that came back whole, or that were left after the answer had begun. `turns`:
-    answered requests to the main model that belong to the agent's loop or to a sub-agent that the model started;
-    which these are is decided by conversation (`Conversations`). `side_requests`: the other answered ones (titles,
-    probes, the program's own helpers, sub-agents on smaller models); their tokens and cost are counted too. Token
-    kinds do not overlap.
+    foreign models and those that broke off before their end: what tells an agent that never began from one that
+    failed. `requests`: those that were forwarded; `answered`: those that came back whole, or that were left after
+    the answer had begun. `turns`: answered requests to the main model that belong to the agent's loop or to a
+    sub-agent that the model started; which these are is decided by conversation (`Conversations`).
+    `side_requests`: the other answered ones (titles, probes, the program's own helpers, sub-agents on smaller
+    models); their tokens and cost are counted too. Token kinds do not overlap.
     `cost_usd`: None when a model without a known price answered; `uncached_cost_usd`: had nothing been cached.
     `estimated_input_tokens`, `estimated_output_tokens`: of `estimated_answers` answers that were left
     before the provider's count came, or that it did not count; not in `input_tokens` and `output_tokens`,
@@ -182,9 +182,13 @@ class RequestTally:
 
     def refuse_model(self, model: str) -> None:
         """A request for a model that the plan lacks is no sign that the agent works."""
+        self.uncount_received()
+        self.note_foreign(model)
+
+    def uncount_received(self) -> None:
+        """Of a request that was not sent to its end."""
         with self._lock:
             self.received -= 1
-        self.note_foreign(model)
 
     def note_foreign(self, model: str) -> None:
         """The agent has named a model that the plan lacks."""
