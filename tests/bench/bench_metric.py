@@ -1,4 +1,4 @@
-"""A declared metric: its power by normal bounds beside that of simulated campaigns. Cheaper and not worse at
+"""A declared metric: its planned power beside that of simulated campaigns. Cheaper and not worse at
 looks: its size where one part holds and the other does not, and its power beside the plan's.
 
 `$TRIALFLEET_BENCH_CAMPAIGNS` chooses another number of them than 1,000.

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from tests.support.random_declarations import DrawnDeclaration
 from trialfleet_analysis.power_cli.asking import Answer
@@ -193,9 +193,10 @@ def _of_own(spec: CampaignSpec, tasks: int, found: OwnPlan) -> Iterator[str]:
         return
     rule = getattr(spec.primary, "stop", None)
     several = 0 if rule is None else len(rule.blocks(spec.reps))
-    if found.looks != several:
+    if found.looks != several or found.rows[0].lacks_looks:
         yield f"{several} looks"
-    if found.needed_looks and rule is not None and rule.blocks(found.needed)[-1] != found.needed:
+    ends = rule is None or found.needed is None or rule.blocks(found.needed)[-1] == found.needed
+    if found.needed_lacks_looks == ends:
         yield "looks of other reps"
     if isinstance(found, MetricPlan):
         yield from _metric(tasks, found)
@@ -225,13 +226,17 @@ def _metric(tasks: int, found: MetricPlan) -> Iterator[str]:
 
 
 def metric_power(tasks: int, reps: int, ratio: float, cv: float, scale: str, alpha: float) -> float:
-    """By normal bounds, as the text says; 0 where no permutation is that rare."""
-    if reps < (2 if scale == "difference" else 1) or 2 / math.comb(2 * reps, reps) ** tasks > alpha * (1 + 1e-7):
+    """As the text says, by a t test of logs or by normal bounds on means; 0 where no permutation is that rare."""
+    arrangements = math.comb(2 * reps, reps) ** tasks
+    rare = math.floor(alpha / 2 * arrangements * (1 + 1e-7)) if arrangements < 1e12 else arrangements * alpha / 2
+    if reps < (2 if scale == "difference" else 1) or not rare:
         return 0.0
-    n, z = reps * tasks, NORMAL.inv_cdf(1 - alpha / 2)
+    n = reps * tasks
     if scale == "difference":
-        return NORMAL.cdf(abs(1 - ratio) / (cv * math.sqrt((1 + ratio**2) / n)) - z)
-    return NORMAL.cdf(abs(math.log(ratio)) / math.sqrt(2 * math.log1p(cv**2) / n) - z)
+        drift = abs(1 - ratio) / (cv * math.sqrt((1 + ratio**2) / n))
+        return NORMAL.cdf(drift - NORMAL.inv_cdf(1 - alpha / 2))
+    drift, freedom = abs(math.log(ratio)) / math.sqrt(2 * math.log1p(cv**2) / n), 2 * n - tasks - 1
+    return float(stats.nct.sf(stats.t.isf(rare / arrangements, freedom), freedom, drift))
 
 
 def _trend(spec: CampaignSpec, tasks: int, found: TrendPlan) -> Iterator[str]:

@@ -245,6 +245,8 @@ def _questions(folder: Path) -> Iterator[tuple[str, ...]]:
         file.write_text(_HEAD.format(tasks=TASKS) + f"primary: {{{primary}}}\n")
         yield (str(file), *_QUICK)
         yield (str(file), "--details", *_QUICK)
+        if "stop" in primary or "difference" in primary:
+            yield (str(file), "--reps", "3", *_QUICK)
 
 
 _QUICK = ("--simulations", "100")
@@ -268,7 +270,7 @@ _DECLARED = (
     f"{_SIDES}, question: not_worse, margin: 10, estimand: tasks_like_these",
     f"{_SIDES}, question: cheaper_and_not_worse, margin: 10",
     f"{_SIDES}, metric: cost_usd",
-    f"{_SIDES}, metric: cost_usd, stop: {{looks: 2}}",
+    f"{_SIDES}, metric: cost_usd, stop: {{looks: [5, 10]}}",
     f"{_SIDES}, metric: cost_usd, scale: difference",
 )
 

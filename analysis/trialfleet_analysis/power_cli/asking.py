@@ -188,10 +188,13 @@ def _campaign(asked: PowerOptions) -> Answered:
         plan = replace(plan, repositories=plan_repositories(subject.repositories))
     elif subject is not None:
         plan = replace(plan, guesses_repositories=subject.claim_of(None).bear)
-    if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:
-        drawn = _draw(plan.assumptions, tasks, min(effort.simulations, LOOKS_SIMULATIONS), effort)
-        plan = replace(plan, **_stops(subject, drawn, shown, effort, price))
-    return Answered(plan, pilot)
+    if not (subject and find_design(subject.primary).allows_for_looks):
+        return Answered(plan, pilot)
+    shown = _effect_with_looks(subject, plan)
+    if shown is None:
+        return Answered(replace(plan, lacks_stop=True), pilot)
+    drawn = _draw(plan.assumptions, tasks, min(effort.simulations, LOOKS_SIMULATIONS), effort)
+    return Answered(replace(plan, **_stops(subject, drawn, shown, effort, price)), pilot)
 
 
 def _check_room(
@@ -229,12 +232,10 @@ def _halvings(
     return tuple(one for one in each if one is not None)
 
 
-def _effect_with_looks(subject: Subject | None, plan: CampaignPlan) -> float | None:
-    """The named effect, the declared one, or the one that the design detects. None where there is none, without a
-    rule to stop by, and for other reps than the campaign's, to which its looks belong."""
+def _effect_with_looks(subject: Subject, plan: CampaignPlan) -> float | None:
+    """The named effect, the declared one, or the one that the design detects. None where there is none, and for
+    other reps than the campaign's, to which its looks belong."""
     only = plan.rows[0] if len(plan.rows) == 1 else None
-    if subject is None or not find_design(subject.primary).allows_for_looks:
-        return None
     if only is None or only.reps != subject.reps:
         return None
     detected = only.effect.get("these_tasks")
@@ -310,10 +311,10 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     plan = replace(plan, halvings=_halvings(subject, rates.rates.size, reps, price))
     plan = with_frontier(plan, earlier.sigma_int, subject.claim_of(len(known.tasks)) if subject else UNKNOWN)
     shown = effect or designs[0].detects.effect
-    if not shown or subject is None or not find_design(subject.primary).allows_for_looks:
+    if subject is None or not find_design(subject.primary).allows_for_looks:
         return plan
-    if reps != (subject.reps,):
-        return plan
+    if not shown or reps != (subject.reps,):
+        return replace(plan, lacks_stop=True)
     return replace(plan, **_stops(subject, KnownTasks(rates.rates), shown, effort, price))
 
 

@@ -68,7 +68,7 @@ class KnownTasksPlan:
     """`effect`: the one whose power is shown; `cost_rep`: of a task's rep in both arms, None where not known.
     `sigma_int`: SD of the true effect between tasks, from the earlier campaign's primary contrast; None where it
     tells nothing, 0 when no more than chance was seen. `frontier` and `balance_reps`: with it, as in
-    `CampaignPlan`. `halvings`: of each of `designs`, where treatments are halved."""
+    `CampaignPlan`; so `lacks_stop`. `halvings`: of each of `designs`, where treatments are halved."""
 
     declared: DeclaredDesign | None
     seen: TasksSeen
@@ -82,6 +82,7 @@ class KnownTasksPlan:
     sigma_int: float | None = None
     frontier: tuple[Allocation, ...] = ()
     balance_reps: float | None = None
+    lacks_stop: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -193,7 +193,8 @@ class CampaignRow:
 class CampaignPlan:
     """`treatment`: its mean rate, when an effect was named; then `sd_effect` is how far true effects differ.
     `at_declared`: where none was named, the same designs at the effect that the campaign declares. `looks`,
-    `bets`: what the declared ones are expected to find and to take. `halvings`: of each of `rows`, where
+    `bets`: what the declared ones are expected to find and to take; `lacks_stop`: one of them is declared, and
+    planned for neither these reps nor this effect. `halvings`: of each of `rows`, where
     treatments are halved. `frontier`: of a single design, what as many trials detect as more or
     fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks. `repositories`: of the
     campaign's own tasks, None where they come from one. `limits`: the
@@ -218,6 +219,7 @@ class CampaignPlan:
     claim: Claim | None = None
     refused: str | None = None
     guesses_repositories: bool = False
+    lacks_stop: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ def _of_campaign(found: CampaignPlan, row: CampaignRow, pilot: Pilot | None) -> 
         yield Text(summarise_design(found.at_declared, declared))
     if found.looks is not None:
         yield Text(_summarise_looks(found.looks))
+    yield from warn_of_fixed_end(found)
     if found.balance_reps is not None and row.reps > found.balance_reps:
         yield Text(describe_balance(found.balance_reps))
     yield Text("")
@@ -69,6 +70,7 @@ def _of_known_tasks(found: KnownTasksPlan, design: KnownDesign) -> Iterator[Rend
         yield Text(f"They cost about {price}, without attempts that are lost and tried again.")
     if found.looks is not None:
         yield Text(_summarise_looks(found.looks))
+    yield from warn_of_fixed_end(found)
     if design.detects.reason is not None:
         yield Text(f"! nothing is detected, {design.detects.reason}", style="yellow")
     seen = found.seen
@@ -140,6 +142,12 @@ def warn_of_spread(found: CampaignPlan) -> Iterator[RenderableType]:
 def warn_of_repositories(found: CampaignPlan) -> Iterator[RenderableType]:
     if found.guesses_repositories:
         said = "the repositories of other tasks are not known: planned as if each came from its own"
+        yield Text(f"! {said}", style="yellow")
+
+
+def warn_of_fixed_end(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:
+    if found.lacks_stop:
+        said = "with one test at the end of these reps, and without the looks or bets that the campaign declares"
         yield Text(f"! {said}", style="yellow")
 
 

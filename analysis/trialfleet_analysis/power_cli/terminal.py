@@ -26,6 +26,7 @@ from trialfleet_analysis.power_cli.short_answer import (
     name_contrast,
     show_assumptions,
     summarise_design,
+    warn_of_fixed_end,
     warn_of_left_out,
     warn_of_look,
     warn_of_repositories,
@@ -74,6 +75,7 @@ def show(answer: Answer, pilot: Pilot | None, console: Console, *, details: bool
             _print(_equal_cost(answer), console)
         case KnownTasksPlan():
             _print(known(answer), console)
+            _print(warn_of_fixed_end(answer), console)
             _print(_frontier(answer), console)
             _print(_warn_of_no_test(answer), console)
         case OwnPlan():
@@ -153,6 +155,7 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     if found.at_declared is not None:
         yield Text("")
         yield from _designs(found.at_declared)
+    yield from warn_of_fixed_end(found)
     yield from halvings(found.halvings)
     if found.looks is not None:
         yield Text("")

@@ -9,6 +9,7 @@ from trialfleet_designs.document.figures import percent, points, times
 from trialfleet_designs.document.tables import number, table
 from trialfleet_designs.metric.planning import MetricPlan, plan_metric
 from trialfleet_designs.metric.words import WORDS
+from trialfleet_designs.power.least_reps import word_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.question.answer import word_claim
@@ -19,7 +20,8 @@ from trialfleet_ledger.plurals import plural
 
 @dataclass(frozen=True)
 class JointScenario:
-    """`power`: of the two together, if cost and passing do not depend on each other within a task."""
+    """`power`: of the two together, if cost and passing do not depend on each other within a task. `lacks_looks`:
+    those that are declared are at blocks of other reps."""
 
     reps: int
     trials: int
@@ -28,6 +30,7 @@ class JointScenario:
     not_worse: float
     cheaper: float
     power: float
+    lacks_looks: bool
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class JointPlan(OwnPlan):
         shown = table(
             "",
             self.scenarios,
-            number("reps", lambda one: str(one.reps)),
+            number("reps", lambda one: word_reps(one.reps, lacks_looks=one.lacks_looks)),
             number("trials in both arms", lambda one: one.trials),
             number("true difference", lambda one: points(one.difference)),
             number("true ratio", lambda one: times(one.ratio)),
@@ -78,6 +81,7 @@ def plan_joint(declared: QuestionPrimary, asked: PowerQuestion) -> JointPlan:
             passing.power,
             cost.power,
             passing.power * cost.power,
+            rates.lacks_looks,
         )
         for rates, costs in zip(within.rows, takes.rows, strict=True)
         for passing in rates.scenarios

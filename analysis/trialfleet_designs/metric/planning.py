@@ -1,4 +1,4 @@
-"""What a declared metric is expected to find, by normal bounds."""
+"""What a declared metric is expected to find: bounds as wide as those of its permuted labels."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import special
 
 from trialfleet_designs.document.figures import percent, times
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.metric.looks import design_of_metric, find_futile_scores
 from trialfleet_designs.metric.sizes import OF_SCALE
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.least_reps import count_looks, find_least_reps, word_looks
+from trialfleet_designs.power.least_reps import count_looks, find_least_reps, lacks_looks, word_looks, word_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_ledger.designs.metric import ComparedMetric, MetricPrimary, MetricScale
 from trialfleet_ledger.plurals import plural
-from trialfleet_statistics.estimates import TIES
+from trialfleet_statistics.estimates import TIES, Floats, floats
 from trialfleet_statistics.sequential import SequentialDesign, normal_bounds, stopping_probabilities
 
 USUAL = (0.9, 0.8, 0.7, 0.5)
 ASSUMED_CV: dict[MetricScale, float] = {"ratio": 0.6, "difference": 0.7}  # the same trials, of tasks that differ
 MOST_REPS = 1000
 NEVER = 40.0  # of a Z
+MANY_ARRANGEMENTS = 50.0  # logarithm: whole ones and parts are the same
+ROUGH_BELOW = 60  # trials an arm: of skewed means, simulated power is up to 14 points above that of normal bounds
 Origin: TypeAlias = Literal["given", "pilot", "assumed"]
 SIGNS: dict[MetricScale, str] = {"ratio": "/", "difference": "−"}
-VALUES: dict[MetricScale, str] = {"ratio": "logs", "difference": "means"}
+BOUNDS: dict[MetricScale, str] = {"ratio": "t bounds on logs", "difference": "normal bounds on means"}
 RELATIVE: dict[MetricScale, str] = {"ratio": "", "difference": ", relative to the mean of all tasks,"}
 ORIGINS: dict[Origin, str] = {
     "given": "as given",
@@ -49,11 +51,12 @@ class MetricScenario:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """`trials`: in both arms."""
+    """`trials`: in both arms. `lacks_looks`: those that are declared are at blocks of other reps."""
 
     reps: int
     trials: int
     scenarios: tuple[MetricScenario, ...]
+    lacks_looks: bool
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class MetricPlan(OwnPlan):
     """`cv`: the coefficient of variation of a trial's metric within a task and condition, of differences of means
     relative to the mean of all tasks; `origin`: whence it is.
     `one_sided`: only less is asked, at half of the test's level. `needed`: the least reps with the power wanted at
-    the effect; None: more than 1,000; `looks`, at most, and `needed_looks` of `needed` reps; 0: a fixed end."""
+    the effect; None: more than 1,000; `needed_lacks_looks`: as of a row; `looks`: at most; 0: a fixed end."""
 
     campaign: str
     metric: ComparedMetric
@@ -76,7 +79,7 @@ class MetricPlan(OwnPlan):
     rows: tuple[MetricRow, ...]
     effect: float
     needed: int | None
-    needed_looks: int
+    needed_lacks_looks: bool
     one_sided: bool = False
 
     kind: ClassVar[str] = "metric"
@@ -84,7 +87,7 @@ class MetricPlan(OwnPlan):
     def describe(self) -> PlanText:
         each = [(row, one) for row in self.rows for one in row.scenarios]
         columns: list[TableColumn[tuple[MetricRow, MetricScenario]]] = [
-            number("reps", lambda one: str(one[0].reps)),
+            number("reps", lambda one: word_reps(one[0].reps, lacks_looks=one[0].lacks_looks)),
             number("trials in both arms", lambda one: one[0].trials),
             number("true ratio", lambda one: times(one[1].ratio)),
             number("power", lambda one: percent(one[1].power)),
@@ -103,17 +106,20 @@ class MetricPlan(OwnPlan):
         wanted = f"{times(self.effect)} is found {percent(self.effort.power)} of the time"
         if self.needed is None:
             return f"{wanted} with more than {MOST_REPS:,} reps a task: take more tasks"
-        end = ", with a fixed end" if self.looks and not self.needed_looks else ""
+        end = ", with a fixed end" if self.needed_lacks_looks else ""
         trials = plural(2 * self.needed * self.tasks, "trial")
         return f"{wanted} with {plural(self.needed, 'rep')} a task ({trials}{end})"
 
     def _name_assumptions(self) -> str:
         origin = ORIGINS[self.origin]
         looks = f", {word_looks(self.looks, [row.reps for row in self.rows])}" if self.looks else ""
+        fewest = self.tasks * min([row.reps for row in self.rows] + ([self.needed] if self.needed else []))
+        is_rough = self.scale == "difference" and fewest < ROUGH_BELOW
+        rough = f", rough below {ROUGH_BELOW} trials an arm" if is_rough else ""
         return (
-            f"{'one' if self.one_sided else 'two'}-sided alpha {self.effort.alpha:g}{looks}, by normal bounds on "
-            f"{VALUES[self.scale]}; coefficient of variation within tasks{RELATIVE[self.scale]} {self.cv:g} "
-            f"({origin})"
+            f"{'one' if self.one_sided else 'two'}-sided alpha {self.effort.alpha:g}{looks}, "
+            f"by {BOUNDS[self.scale]}{rough}; "
+            f"coefficient of variation within tasks{RELATIVE[self.scale]} {self.cv:g} ({origin})"
         )
 
 
@@ -125,16 +131,18 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
     cv = asked.cv if asked.cv is not None else known or ASSUMED_CV[scale]
     if cv <= 0:
         raise ValueError(f"a coefficient of variation is above 0, and {cv:g} is not")
-    effect, looks = declared.effect or 0.8, count_looks(declared.stop, asked.reps)
+    effect = declared.effect or 0.8
 
     def at(reps: int, ratio: float) -> MetricScenario:
         design = SequentialDesign((reps,), alpha=declared.alpha)
-        if looks and count_looks(declared.stop, [reps]):
+        if count_looks(declared.stop, reps):
             design = design_of_metric(declared, reps)
-        least = 2 if scale == "difference" else 1
-        can = can_reject(design, tasks) & (reps >= least)
-        bounds = np.where(can, normal_bounds(design), NEVER)
         drift = find_drift(scale, ratio, cv, reps * tasks)
+        if scale == "ratio":
+            bounds = bound_permutations(design, tasks, drift)
+        else:
+            can = share_attained(design, tasks) * (reps > 1) > 0
+            bounds = floats(np.where(can, normal_bounds(design), NEVER))
         found = stopping_probabilities(
             bounds, design.times(), drift, futile_below=find_futile_scores(declared, design)
         )
@@ -153,27 +161,49 @@ def plan_metric(declared: MetricPrimary, asked: PowerQuestion) -> MetricPlan:
         tasks=tasks,
         cv=cv,
         origin=origin,
-        looks=looks,
+        looks=max(count_looks(declared.stop, reps) for reps in asked.reps),
         effort=asked.effort,
         rows=tuple(
-            MetricRow(reps, 2 * reps * tasks, tuple(at(reps, one) for one in ratios)) for reps in asked.reps
+            MetricRow(
+                reps, 2 * reps * tasks, tuple(at(reps, one) for one in ratios), lacks_looks(declared.stop, reps)
+            )
+            for reps in asked.reps
         ),
         effect=effect,
         needed=needed,
-        needed_looks=count_looks(declared.stop, [needed]) if needed else 0,
+        needed_lacks_looks=needed is not None and lacks_looks(declared.stop, needed),
     )
 
 
-def can_reject(design: SequentialDesign, tasks: int) -> NDArray[np.bool_]:
-    """Whether the least possible p at each look, of labels that are permuted within task and stage, can decide,
-    shape (looks,).
+def bound_permutations(design: SequentialDesign, tasks: int, drift: float) -> Floats:
+    """The |Z| that an effect of this `drift`, the expected Z at the end, crosses at each look as often as its
+    difference of means crosses in labels that are permuted within task and stage: normal bounds at the level that
+    can be attained, as quantiles of t. Its degrees of freedom are the values', less a mean for each task and stage
+    and the difference. Shape (looks,).
 
-    >>> [can_reject(SequentialDesign(looks), 3).tolist() for looks in ((1,), (2,), (1, 2, 4))]
-    [[False], [True], [False, False, True]]
+    >>> [bound_permutations(SequentialDesign((reps,)), 3, 2.2).round(2).tolist() for reps in (1, 2, 50)]
+    [[40.0], [2.27], [1.97]]
+    """
+    several = np.arange(1, len(design.looks) + 1)
+    freedom = tasks * (2 * np.array(design.looks) - several) - 1.0
+    normal = normal_bounds(design)
+    tails = special.ndtr(-normal) * share_attained(design, tasks) * (freedom > 0)
+    means, freedom = drift * np.sqrt(design.times()), np.maximum(freedom, 1)
+    crossed = special.nctdtr(freedom, -means, special.stdtrit(freedom, tails))
+    return floats(np.where(tails > 0, np.clip(means - special.ndtri(crossed), normal, NEVER), NEVER))
+
+
+def share_attained(design: SequentialDesign, tasks: int) -> Floats:
+    """Of what each look may have spent: labels that are permuted within task and stage spend it in whole
+    arrangements. Shape (looks,).
+
+    >>> [share_attained(SequentialDesign(looks), 3).round(2).tolist() for looks in ((1,), (2,), (1, 2, 4))]
+    [[0.0], [0.93], [0.0, 0.0, 1.0]]
     """
     stages = [design.stage(number + 1) for number in range(len(design.looks))]
-    permutations = tasks * np.cumsum([math.log(math.comb(2 * blocks, blocks)) for blocks in stages])
-    return np.log(2 / design.levels()) <= permutations + TIES
+    arrangements = tasks * np.cumsum([math.log(math.comb(2 * blocks, blocks)) for blocks in stages])
+    extreme = design.levels() / 2 * np.exp(np.minimum(arrangements, MANY_ARRANGEMENTS))
+    return floats(np.floor(extreme * (1 + TIES)) / extreme)
 
 
 def find_drift(scale: MetricScale, ratio: float, cv: float, trials: int) -> float:

@@ -25,15 +25,28 @@ def find_least_reps(enough: Callable[[int], bool], most: int) -> int | None:
     return most
 
 
-def count_looks(rule: StopRule | None, reps: Sequence[int]) -> int:
-    """Looks of a design that is planned with such reps, the most of them; 0: a fixed end, also where looks are at
-    blocks of other reps.
+def count_looks(rule: StopRule | None, reps: int) -> int:
+    """Looks of a design of so many reps; 0: a fixed end, also where looks are at blocks of other reps.
 
-    >>> count_looks(StopRule(looks=2), [10, 20]), count_looks(StopRule(looks=(5, 10)), [20])
+    >>> count_looks(StopRule(looks=2), 20), count_looks(StopRule(looks=(5, 10)), 20)
     (2, 0)
     """
-    ends = rule is not None and all(rule.blocks(several)[-1] == several for several in reps)
-    return max(len(rule.blocks(several)) for several in reps) if rule is not None and ends else 0
+    blocks = () if rule is None else rule.blocks(reps)
+    return len(blocks) if blocks and blocks[-1] == reps else 0
+
+
+def lacks_looks(rule: StopRule | None, reps: int) -> bool:
+    """Whether looks are declared, at blocks of other reps."""
+    return rule is not None and not count_looks(rule, reps)
+
+
+def word_reps(reps: int, *, lacks_looks: bool) -> str:
+    """In a table's row.
+
+    >>> word_reps(8, lacks_looks=True)
+    '8, without looks'
+    """
+    return f"{reps}, without looks" if lacks_looks else str(reps)
 
 
 def word_looks(looks: int, reps: Sequence[int]) -> str:

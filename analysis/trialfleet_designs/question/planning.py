@@ -8,7 +8,7 @@ from typing import ClassVar
 from trialfleet_designs.document.figures import percent, points
 from trialfleet_designs.document.tables import TableColumn, number, table
 from trialfleet_designs.power.effort import Effort
-from trialfleet_designs.power.least_reps import count_looks, find_least_reps, word_looks
+from trialfleet_designs.power.least_reps import count_looks, find_least_reps, lacks_looks, word_looks, word_reps
 from trialfleet_designs.power.own_plan import OwnPlan, PlanText
 from trialfleet_designs.protocol import PowerQuestion
 from trialfleet_designs.question.answer import word_claim
@@ -40,18 +40,19 @@ class QuestionScenario:
 
 @dataclass(frozen=True)
 class QuestionRow:
-    """`trials`: in both arms."""
+    """`trials`: in both arms. `lacks_looks`: those that are declared are at blocks of other reps."""
 
     reps: int
     trials: int
     scenarios: tuple[QuestionScenario, ...]
+    lacks_looks: bool
 
 
 @dataclass(frozen=True)
 class QuestionPlan(OwnPlan):
     """`population`: the tasks, in words. `needed`: the least reps with
     the power wanted where the two are equal; None: more than 400. `looks`: how many, at most; 0: a fixed end;
-    `needed_looks`: of `needed` reps.
+    `needed_lacks_looks`: as of a row.
     `within_repositories`: tasks come from several, and are judged by their variance within them."""
 
     campaign: str
@@ -67,7 +68,7 @@ class QuestionPlan(OwnPlan):
     effort: Effort
     rows: tuple[QuestionRow, ...]
     needed: int | None
-    needed_looks: int
+    needed_lacks_looks: bool
 
     kind: ClassVar[str] = "question"
 
@@ -76,7 +77,7 @@ class QuestionPlan(OwnPlan):
         judged = "tasks like these, judged by " if self.estimand == "tasks_like_these" else ""
         each = [(row, one) for row in self.rows for one in row.scenarios]
         columns: list[TableColumn[tuple[QuestionRow, QuestionScenario]]] = [
-            number("reps", lambda one: str(one[0].reps)),
+            number("reps", lambda one: word_reps(one[0].reps, lacks_looks=one[0].lacks_looks)),
             number("trials in both arms", lambda one: one[0].trials),
             number("true difference", lambda one: points(one[1].difference)),
             number("says yes", lambda one: percent(one[1].power)),
@@ -95,7 +96,7 @@ class QuestionPlan(OwnPlan):
         if self.needed is None:
             return (f"{wanted} needs more than {MOST_REPS} reps a task: take more tasks, or a larger margin",)
         trials = 2 * self.needed * self.tasks
-        end = ", with a fixed end" if self.looks and not self.needed_looks else ""
+        end = ", with a fixed end" if self.needed_lacks_looks else ""
         needs = f"{plural(self.needed, 'rep')} a task ({plural(trials, 'trial')} in both arms{end})"
         return (f"{wanted} needs {needs}",)
 
@@ -110,8 +111,6 @@ class QuestionPlan(OwnPlan):
 
 def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPlan:
     """With the test of the declared estimand."""
-
-    looks = count_looks(declared.stop, asked.reps)
 
     def at(reps: int, difference: float) -> QuestionScenario:
         found = simulate(reps, difference)
@@ -130,7 +129,7 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
                 seed=asked.effort.seed,
             )
         design = SequentialDesign((reps,), alpha=declared.alpha)
-        if looks and count_looks(declared.stop, [reps]):
+        if count_looks(declared.stop, reps):
             design = design_at_margin(declared, reps)
         rule = None if declared.stop is None or declared.stop.futility == "none" else declared.stop.futility
         return margin_power(
@@ -147,7 +146,8 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         wanted = [factor * declared.margin for factor in FACTORS]
         room = asked.rates.mean, 1 - asked.rates.mean
         possible = [one for one in wanted if -room[0] < one < room[1]]
-        return QuestionRow(reps, 2 * reps * asked.rates.tasks, tuple(at(reps, one) for one in possible))
+        scenarios = tuple(at(reps, one) for one in possible)
+        return QuestionRow(reps, 2 * reps * asked.rates.tasks, scenarios, lacks_looks(declared.stop, reps))
 
     needed = find_least_reps(lambda reps: at(reps, 0.0).power >= asked.effort.power, MOST_REPS)
     return QuestionPlan(
@@ -159,10 +159,10 @@ def plan_question(declared: QuestionPrimary, asked: PowerQuestion) -> QuestionPl
         tasks=asked.rates.tasks,
         estimand=declared.estimand,
         population=asked.population,
-        looks=looks,
+        looks=max(count_looks(declared.stop, reps) for reps in asked.reps),
         within_repositories=declared.estimand == "tasks_like_these" and asked.repositories.bear,
         effort=asked.effort,
         rows=tuple(row(one) for one in asked.reps),
         needed=needed,
-        needed_looks=count_looks(declared.stop, [needed]) if needed else 0,
+        needed_lacks_looks=needed is not None and lacks_looks(declared.stop, needed),
     )

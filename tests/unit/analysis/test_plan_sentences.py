@@ -88,9 +88,32 @@ def test_needed_reps_that_no_look_ends_at_are_said_to_have_a_fixed_end(tmp_path:
     assert re.search(r"a task \(\d+ trials in both arms, with a fixed end\)", question)
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "metric: cost_usd",
+        "question: not_worse, margin: 30",
+        "question: cheaper_and_not_worse, margin: 30",
+    ],
+)
+def test_a_row_of_reps_that_no_look_ends_at_says_so(tmp_path: Path, declared: str) -> None:
+    said = asked_of(tmp_path / "f", 5, f"{declared}, stop: {{looks: [3, 5]}}", "--reps", "5,8")
+    assert re.search(r" 5 +20 ", said)
+    assert re.search(r" 8, without looks +32 ", said)
+    assert "2 looks, " in said
+
+
+def test_a_contrast_of_other_reps_is_said_to_be_planned_without_its_looks(tmp_path: Path) -> None:
+    declared, warned = "effect: 0.3, stop: {looks: [3, 5]}", "with one test at the end of these reps, and without"
+    for number, options in enumerate([("--reps", "8"), ("--reps", "8", "--details"), ("--reps", "5,8")]):
+        assert asked_of(tmp_path / str(number), 5, declared, *options).count(warned) == 1
+    assert warned not in asked_of(tmp_path / "own", 5, declared)
+    assert warned not in asked_of(tmp_path / "fixed", 5, "effect: 0.3", "--reps", "8")
+
+
 def test_looks_of_several_reps_are_counted_for_each(tmp_path: Path) -> None:
     said = asked_of(tmp_path / "f", 10, "metric: cost_usd, stop: {looks: 5}", "--reps", "3,10")
-    assert "two-sided alpha 0.05, 3 to 5 looks, by normal bounds" in said
+    assert "two-sided alpha 0.05, 3 to 5 looks, by t bounds" in said
 
 
 def test_reps_that_a_look_may_add_may_cost_as_much(tmp_path: Path) -> None:
