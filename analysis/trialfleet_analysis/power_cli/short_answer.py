@@ -17,6 +17,7 @@ from trialfleet_designs.power.stops import LooksPlan
 from trialfleet_ledger.display_text import one_line
 from trialfleet_ledger.plurals import plural
 from trialfleet_statistics.estimates import Estimand
+from trialfleet_statistics.power import CampaignEffect
 
 MORE = "--details shows tables: the figures, other designs of the same cost, how it was simulated"
 ALIKE = "in each campaign all tasks have the same difference"
@@ -62,6 +63,7 @@ def _of_campaign(found: CampaignPlan, row: CampaignRow, pilot: Pilot | None) -> 
 def _of_known_tasks(found: KnownTasksPlan, design: KnownDesign) -> Iterator[RenderableType]:
     trials, wanted = plural(design.trials, "trial"), percent(found.effort.power)
     gain = "no gain" if design.detects.effect is None else f"a gain of {points(design.detects.effect)} or more"
+    gain = gain if design.detects.is_known else "a gain that is not known"
     yield Text(f"{trials} of these tasks notice {gain} in {wanted} of campaigns.", style="bold")
     if design.power is not None and found.effect is not None:
         yield Text(f"They notice {points(found.effect)} in {percent(design.power.power)}.")
@@ -72,7 +74,7 @@ def _of_known_tasks(found: KnownTasksPlan, design: KnownDesign) -> Iterator[Rend
         yield Text(_summarise_looks(found.looks))
     yield from warn_of_fixed_end(found)
     if design.detects.reason is not None:
-        yield Text(f"! nothing is detected, {design.detects.reason}", style="yellow")
+        yield Text(f"! {_explain_nothing(design.detects)}", style="yellow")
     seen = found.seen
     of = f"{one_line(seen.condition)} in {one_line(seen.campaign)}, {plural(seen.blocks, 'complete block')}"
     yield Text(f"\neach task's rate is from {of}")
@@ -110,11 +112,13 @@ def summarise_design(found: CampaignPlan, row: CampaignRow) -> str:
         if like.undefined == like.simulations:
             return f"{noticed}, and none on tasks like these: {found.refused or ALIKE}."
         return f"{noticed}, in {percent(like.power)} on tasks like these."
-    these, others = (row.effect[name].effect for name in ESTIMANDS)
-    if these is None:
+    these, others = (row.effect[name] for name in ESTIMANDS)
+    if these.effect is None and these.is_known:
         return f"{trials} notice no gain on these tasks in {wanted} of campaigns, however large it is."
-    other = "none on tasks like these" if others is None else f"one of {points(others)} on tasks like these"
-    gain = f"a gain of {points(these)} or more on these tasks"
+    size = "one that is not known" if not others.is_known else "none"
+    other = f"{size if others.effect is None else f'one of {points(others.effect)}'} on tasks like these"
+    least = "that is not known" if these.effect is None else f"of {points(these.effect)} or more"
+    gain = f"a gain {least} on these tasks"
     return f"{trials} notice {gain} in {wanted} of campaigns, and {other}."
 
 
@@ -156,7 +160,11 @@ def warn_of_undetected(found: CampaignPlan) -> Iterator[RenderableType]:
         for name, effect in row.effect.items():
             if effect.reason is not None:
                 design = f"{row.tasks} × {row.reps}"
-                yield Text(f"! {NAMES[name]}, {design}: nothing is detected, {effect.reason}", style="yellow")
+                yield Text(f"! {NAMES[name]}, {design}: {_explain_nothing(effect)}", style="yellow")
+
+
+def _explain_nothing(found: CampaignEffect) -> str:
+    return f"nothing is detected, {found.reason}" if found.is_known else str(found.reason)
 
 
 def show_assumptions(found: Assumptions) -> Iterator[RenderableType]:

@@ -221,7 +221,7 @@ def _cell(row: CampaignRow, name: Estimand) -> RenderableType:
         return Text(f"{percent(power.power)} ± {100 * power.se:.1f}", style="bold")
     effect = row.effect[name]
     if effect.effect is None or effect.se is None:
-        return Text("nothing", style="bold red")
+        return Text("nothing" if effect.is_known else "not known", style="bold red")
     return Text(f"{100 * effect.effect:.1f} ± {100 * effect.se:.1f} points", style="bold")
 
 

@@ -95,8 +95,12 @@ def _log_rising(base: Floats, counts: Integers) -> Floats:
     risen: list[int] = [count for count in counts.tolist() if count > 0]
     most, distinct = max(risen, default=0), Counter(risen)
     if most <= LOGARITHMS * (len(distinct) + 1):
-        factors = (sum(count > step for count in risen) * np.log(base + step) for step in range(most))
-        return floats(sum(factors, np.zeros_like(base)))
+        total, factor = np.zeros_like(base), np.empty_like(base)  # in place: the grid is filled often
+        for step in range(most):
+            np.log(np.add(base, step, out=factor), out=factor)
+            factor *= sum(count > step for count in risen)
+            total += factor
+        return total
     gammas = (tasks * floats(special.gammaln(base + count)) for count, tasks in distinct.items())
     return floats(sum(gammas, -len(risen) * floats(special.gammaln(base))))
 

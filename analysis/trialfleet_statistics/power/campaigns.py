@@ -144,6 +144,9 @@ FLAT = 1e-6  # probits per unit of effect
 EDGE = 1e-3  # a mean rate of exactly 1 has no spread of tasks
 
 
+UNSETTLED = "the simulated power did not settle: take more simulations"
+
+
 @dataclass(frozen=True)
 class CampaignEffect:
     """The least effect that a campaign detects, with its Monte Carlo standard error; None with the `reason`."""
@@ -152,6 +155,11 @@ class CampaignEffect:
     se: float | None
     estimand: Estimand
     reason: str | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is such an effect, or there is none: not where too few campaigns were simulated."""
+        return self.reason != UNSETTLED
 
 
 def campaign_power(
@@ -261,7 +269,7 @@ def settled(
             reason = f"not even a gain of {100 * largest:.0f} points, the largest that there can be"
             return CampaignEffect(None, None, estimand, reason)
         guess = min(max(solved, effects[0] / 2), top * 2)
-    return CampaignEffect(None, None, estimand, "the simulated power did not settle: take more simulations")
+    return CampaignEffect(None, None, estimand, UNSETTLED)
 
 
 def crossing(
