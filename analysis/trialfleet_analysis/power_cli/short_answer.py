@@ -79,7 +79,7 @@ def _of_known_tasks(found: KnownTasksPlan, design: KnownDesign) -> Iterator[Rend
     of = f"{one_line(seen.condition)} in {one_line(seen.campaign)}, {plural(seen.blocks, 'complete block')}"
     yield Text(f"\neach task's rate is from {of}")
     if seen.interim:
-        yield Text("! that campaign still runs: this look is recorded", style="yellow")
+        yield Text("! not all trials of that campaign are over: this look is recorded", style="yellow")
     yield Text(MORE)
 
 
@@ -99,7 +99,7 @@ def warn_of_left_out(pilot: Pilot) -> Iterator[RenderableType]:
 
 def warn_of_look(pilot: Pilot) -> Iterator[RenderableType]:
     if pilot.interim:
-        yield Text("! the pilot still runs: this look is recorded", style="yellow")
+        yield Text("! not all trials of the pilot are over: this look is recorded", style="yellow")
 
 
 def summarise_design(found: CampaignPlan, row: CampaignRow) -> str:

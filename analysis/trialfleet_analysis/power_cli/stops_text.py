@@ -129,7 +129,7 @@ def known(found: KnownTasksPlan) -> Iterator[RenderableType]:
     yield head(f"each task's rate from {one_line(of.condition)} in {one_line(of.campaign)}, {blocks}")
     yield from _tasks(found)
     if found.seen.interim:
-        yield Text("! that campaign still runs: this look is recorded", style="yellow")
+        yield Text("! not all trials of that campaign are over: this look is recorded", style="yellow")
     yield Text("")
     alpha = f"two-sided alpha {found.effort.alpha:g}"
     yield head(f"on these tasks: the least gain detected with power {percent(found.effort.power)}, {alpha}")

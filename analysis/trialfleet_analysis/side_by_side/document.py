@@ -28,7 +28,7 @@ def _parts(found: SideBySide) -> Iterator[RenderableType]:
 
 def tabulate_rates(found: SideBySide) -> ReportTable:
     return table(
-        f"{plural(len(found.tasks), 'task')} of the same digest in both",
+        f"{plural(len(found.tasks), 'task')} of the same digest that both measured",
         found.conditions,
         text("campaign", lambda one: one.campaign),
         text("condition", lambda one: one.condition),

@@ -36,7 +36,7 @@ class ConditionRow:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """`tasks`: of the same digest in both plans, and measured in every condition of both."""
+    """`tasks`: of the same digest in both plans, and measured in every condition that measured anything."""
 
     schema_version: Literal[1]
     label: str
@@ -147,9 +147,10 @@ def _caveats(names: tuple[str, str], campaigns: tuple[CampaignTables, CampaignTa
         if one.tampered:
             yield f"Tampered: {name}: {one.tampered}. See its own report."
         if one.interim:
+            used = plural(one.frame.blocks_counted(one.blocks), "complete block")
             yield (
-                f"{name} is not finished: only its first {plural(one.blocks, 'complete block')} of "
-                f"{one.frame.reps} are used, and this look is recorded."
+                f"Not all trials of {name} are over ({one.way_on}): its rates are made of {used} of "
+                f"{one.frame.reps}, and this look is recorded."
             )
         if not one.verified:
             yield f"{name}: bundles were not verified: they were not read, or not pulled."
