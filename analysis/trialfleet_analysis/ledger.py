@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps, ending_look, word_resume
+from trialfleet_ledger.amendments import effective_reps, ending_look, explain_end, planned_reps, word_resume
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.designs.looks import Decision, planned_after
+from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.parsed_records import parse_record, parse_with_bytes
@@ -103,12 +103,9 @@ class Frame:
 
     def describe_way_on(self, *, out_of_money: bool) -> str:
         """What runs the trials that are missing."""
-        if self.cancel is not None:
-            return "it was cancelled, and nothing more starts"
-        if self.ended is not None:
-            return "a declared look has ended it, and nothing more starts"
         limits = {"out_of_time": self.out_of_time, "out_of_money": out_of_money}
-        return f"{word_resume(halted=bool(self.halts), **limits)} runs what is missing"
+        resume = f"{word_resume(halted=bool(self.halts), **limits)} runs what is missing"
+        return explain_end(self.decisions, self.amendments, cancelled=self.cancel is not None) or resume
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -132,11 +129,11 @@ class Frame:
     @property
     def planned_reps(self) -> PlannedReps:
         """Of every cell: `reps`, fewer where a decision has left it out."""
-        return planned_after(self.decisions, self.reps)
+        return planned_reps(self.plan, self.amendments, self.decisions, self.halts)
 
     @property
     def planned(self) -> int:
-        """Trials of all cells."""
+        """Trials of all cells, without those that a look is certain to leave out."""
         return self.planned_reps.trials(self.plan.cell_names)
 
 

@@ -55,7 +55,7 @@ def estimate(cells: Sequence[CellName], planned: PlannedReps, measured: Costs) -
     means = _means(measured)
     if not means:
         return None
-    usd = sum(planned.of(cell) * _mean(cell, means) for cell in cells)
+    usd = sum(planned.mean_of(cell) * _mean(cell, means) for cell in cells)
     return CostEstimate(usd, sum(map(len, measured.values())), sum(cell in means for cell in cells))
 
 
@@ -70,7 +70,9 @@ def so_far_and_projected(
     over = Counter((trial["task"], trial["condition"]) for trial in abandoned)
     over.update({cell: len(costs) for cell, costs in known.items()})
     so_far = sum(map(sum, known.values()))
-    rest = sum(max(0, planned.of(cell) - over[cell]) * _mean(cell, means) for cell in cells) if means else None
+    rest = (
+        sum(max(0, planned.mean_of(cell) - over[cell]) * _mean(cell, means) for cell in cells) if means else None
+    )
     return round(so_far, 4) if known else None, None if rest is None else round(so_far + rest, 4)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from trialfleet_ledger.blocks import CellName, PlannedReps
-from trialfleet_ledger.designs.looks import Decision, planned_after, revised_reps, stopped
+from trialfleet_ledger.designs.looks import Decision, halving_of, planned_after, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 
@@ -22,9 +23,53 @@ def most_reps(plan: Plan, reps: int) -> int:
     return reps if schedule is None else schedule.most_reps(reps)
 
 
-def planned_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision]) -> PlannedReps:
-    """Of every cell: `effective_reps`, without the blocks that a decision has left it out of."""
-    return planned_after(decisions, effective_reps(plan, amendments, decisions))
+def planned_reps(
+    plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision], halts: Collection[Halt]
+) -> PlannedReps:
+    """Of every cell: `effective_reps`, without the blocks that a decision has left it out of, or is certain to.
+    `halts`: those in force."""
+    planned = planned_after(decisions, effective_reps(plan, amendments, decisions))
+    if plan.schedule is None or not _may_change(plan, planned, decisions, halts):
+        return planned
+    return replace(planned, undecided=plan.schedule.undecided(plan.reps, _others(plan, halts)))
+
+
+def largest_reps(
+    plan: Plan, planned: PlannedReps, decisions: Sequence[Decision], halts: Collection[Halt]
+) -> PlannedReps:
+    """`planned`, with as many reps as a look may still make of them."""
+    may_grow = _may_change(plan, planned, decisions, halts)
+    return replace(planned, most=most_reps(plan, planned.most)) if may_grow else planned
+
+
+def _may_change(plan: Plan, planned: PlannedReps, decisions: Sequence[Decision], halts: Collection[Halt]) -> bool:
+    """Whether a look may still leave treatments out, or re-estimate the reps."""
+    decided = halving_of(decisions) or revised_reps(decisions) or stopped(decisions)
+    return plan.schedule is not None and not decided and explain_void(plan, planned.most, decisions, halts) is None
+
+
+def explain_void(plan: Plan, reps: int, decisions: Sequence[Decision], halts: Collection[Halt]) -> str | None:
+    """Why the looks that are left are not taken, and nothing waits for one: a side of the comparison is halted, or
+    so many treatments that there is nothing to halve. None: they are, or none is left. `reps`: with amendments;
+    `halts`: those in force."""
+    schedule = plan.schedule
+    if plan.declared is None or schedule is None or stopped(decisions) is not None:
+        return None
+    if len(decisions) >= len(schedule.blocks_at(plan.reps, reps, decisions)):
+        return None
+    halted = {*plan.declared.sides.values()}.intersection(halt.condition or "" for halt in halts)
+    if halted:
+        names = ", ".join(sorted(halted))
+        return f"no look is taken, and nothing waits for one, since a side of the comparison is halted: {names}"
+    if len(_others(plan, halts)) < schedule.needs_others:
+        return "no treatment is left out, and nothing waits for that, since too many are halted to choose between"
+    return None
+
+
+def _others(plan: Plan, halts: Collection[Halt]) -> list[str]:
+    """The conditions that are not halted, without those that the declared result compares."""
+    sides = () if plan.declared is None else plan.declared.sides.values()
+    return [name for name in plan.condition_names if name not in {*sides, *(halt.condition for halt in halts)}]
 
 
 def effective_cost(plan: Plan, amendments: Sequence[Amendment]) -> float | None:
@@ -65,6 +110,14 @@ def ending_look(decisions: Sequence[Decision], amendments: Sequence[Amendment]) 
     if end is None or any(one.reps is not None for one in amendments[end.amendments :]):
         return None
     return end
+
+
+def explain_end(decisions: Sequence[Decision], amendments: Sequence[Amendment], *, cancelled: bool) -> str | None:
+    """Why nothing more starts, whatever `resume` is told; None: trials may."""
+    if cancelled:
+        return "it was cancelled, and nothing more starts"
+    ended = ending_look(decisions, amendments) is not None
+    return "a declared look has ended it, and nothing more starts" if ended else None
 
 
 def word_resume(*, halted: bool, out_of_time: bool, out_of_money: bool) -> str:

@@ -3,7 +3,7 @@ controller, status and reports share. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -16,17 +16,22 @@ Ended = tuple[str, str, int, str | None]  # task, condition, block, why it was a
 @dataclass(frozen=True)
 class PlannedReps:
     """How many reps a campaign's cells get: `most`, or fewer for the tasks in `dropped` and the conditions in
-    `halved`, which a declared look, or the halving, has left out of all later blocks. A block holds one rep of
-    every cell.
+    `halved`, which a declared look, or the halving, has left out of all later blocks. `undecided`: conditions of
+    which a coming halving leaves out all but one, after so many blocks; until then each of them is planned. A
+    block holds one rep of every cell.
 
     >>> planned = PlannedReps(25, {"easy": 5}, {"b": 10})
     >>> planned.of(("easy", "b")), planned.of(("hard", "b")), planned.trials([("easy", "a"), ("hard", "a")])
     (5, 10, 30)
+    >>> planned, cells = PlannedReps(5, undecided={"b": 2, "c": 2}), [("t", "a"), ("t", "b"), ("t", "c")]
+    >>> [planned.of(cell) for cell in cells], planned.left_out(cells), planned.trials(cells)
+    ([5, 5, 5], 3, 12)
     """
 
     most: int
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     halved: Mapping[str, int] = field(default_factory=dict[str, int])
+    undecided: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def of(self, cell: CellName) -> int:
         task, condition = cell
@@ -36,9 +41,22 @@ class PlannedReps:
         """Whether the cell has a trial in `block`, which counts from 0."""
         return block < self.of(cell)
 
-    def trials(self, cells: Iterable[CellName]) -> int:
-        """The planned trials of these cells."""
-        return sum(map(self.of, cells))
+    def left_out(self, cells: Iterable[CellName]) -> int:
+        """Trials of these cells that the coming halving leaves out, whichever conditions it chooses."""
+        later: Counter[str] = Counter()
+        for cell in cells:
+            if cell[1] in self.undecided:
+                later[cell[1]] += self.of(cell) - self.undecided[cell[1]]
+        return later.total() - max(later.values(), default=0)
+
+    def trials(self, cells: Collection[CellName]) -> int:
+        """The planned trials of these cells, without those that are `left_out`."""
+        return sum(map(self.of, cells)) - self.left_out(cells)
+
+    def mean_of(self, cell: CellName) -> float:
+        """As `of`, with every condition that is undecided as likely as the others to go on."""
+        whole, first = self.of(cell), self.undecided.get(cell[1])
+        return whole if first is None else first + (whole - first) / len(self.undecided)
 
 
 def complete_blocks(

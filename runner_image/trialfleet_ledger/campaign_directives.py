@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ending_look, ends_at, in_force, planned_reps, wall_clock_s
+from trialfleet_ledger.amendments import (
+    ending_look,
+    ends_at,
+    in_force,
+    largest_reps,
+    planned_reps,
+    wall_clock_s,
+)
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.designs.looks import Decision
 from trialfleet_ledger.errors import OperatorError
@@ -47,8 +54,14 @@ class Directives:
         return self._records.append("amendments", "amendment", amendment)
 
     def planned_reps(self, plan: Plan) -> PlannedReps:
-        """With amendments, and without what looks have left out."""
-        return planned_reps(plan, self.amendments(), self.decisions())
+        """With amendments, and without what looks have left out, or are certain to."""
+        halts = () if plan.schedule is None else self.halts()
+        return planned_reps(plan, self.amendments(), self.decisions(), halts)
+
+    def largest_reps(self, plan: Plan) -> PlannedReps:
+        """The same, with as many reps as a look may still make of them."""
+        planned = self.planned_reps(plan)
+        return planned if plan.schedule is None else largest_reps(plan, planned, self.decisions(), self.halts())
 
     def first_driven_at(self) -> float | None:
         """When the first controller claimed the campaign, in seconds since 1970 on its clock."""

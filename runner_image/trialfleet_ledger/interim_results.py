@@ -10,7 +10,7 @@ from trialfleet_ledger.blocks import complete_blocks
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Look
-from trialfleet_ledger.trial_order import trials
+from trialfleet_ledger.trial_order import planned_trials
 
 
 def record_shown_outcomes(
@@ -20,12 +20,12 @@ def record_shown_outcomes(
     ended, or nothing has."""
     over = set(ledger.attempts.outcome_ids() if ended is None else ended)
     planned = ledger.directives.planned_reps(plan)
-    every = [one for one in trials(plan, planned.most) if planned.includes((one.task, one.condition), one.block)]
+    every = planned_trials(plan, planned)
     terminal = [(one.task, one.condition, one.block, None) for one in every if one.id in over]
     halted = select_halted_cells(plan.cell_names, ledger.directives.halts())
     return ledger.directives.look(
-        planned=len(every),
-        terminal=len(over),
+        planned=planned.trials(plan.cell_names),
+        terminal=len(terminal),
         complete_blocks=complete_blocks(plan.cell_names, terminal, planned, halted=halted),
         by=by,
     )

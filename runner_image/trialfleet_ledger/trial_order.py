@@ -9,6 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import NamedTuple
 
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Cell, Plan, PlannedAgent
@@ -64,6 +65,12 @@ def trials(plan: Plan, reps: int | None = None) -> list[Planned]:
     count = plan.reps if reps is None else reps
     check_size(len(plan.tasks), len(plan.conditions), count, where="reps")
     return [trial for block in range(count) for trial in _block(plan.seed, block, cells)]
+
+
+def planned_trials(plan: Plan, planned: PlannedReps) -> list[Planned]:
+    """Those of `trials` that are planned, in launch order."""
+    every = trials(plan, planned.most)
+    return [trial for trial in every if planned.includes((trial.task, trial.condition), trial.block)]
 
 
 def trial_id(identity: bytes, rep: int) -> str:

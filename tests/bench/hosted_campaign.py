@@ -24,6 +24,7 @@ from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.hosting.private_ray import PrivateRay
 from trialfleet_controller.hosting.shard_host import DispatcherJob
 from trialfleet_controller.status.progress import view
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.open import open_store
@@ -92,8 +93,9 @@ def main() -> None:
                 yield supervisor
 
         with view(as_json=True, terminal=False) as shown:
+            limits, planned = AmendedLimits.of(plan), PlannedReps(plan.reps)
             ending = drive_shards(
-                plan, AmendedLimits.of(plan), site, place, driver, Interrupt(), shown, lambda event: None
+                plan, limits, site, place, driver, Interrupt(), shown, lambda event: None, planned=planned
             )
         memory.stop()
     finally:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.campaign_site import Site
 from tests.support.plans import CAMPAIGN, make_plan
-from tests.support.waiting import in_background
+from tests.support.waiting import in_background, wait_until
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.planning.amending import amend
 from trialfleet_controller.status.campaign_status import State, read_status
@@ -153,9 +153,32 @@ def test_before_the_halving_the_status_says_when_it_is(site: Site) -> None:
     plan = halving()
     site.ledger.freeze(plan)
     status = read_status(site.store, CAMPAIGN)
-    assert (status.planned, status.halving_after, status.halved) == (TASKS * 5 * 5, 2, None)
-    said = "two of the four treatments are left out after block 2; nothing later starts until then"
-    assert said in lines(status)
+    assert (status.planned, status.halving_after, status.halved) == (TASKS * (5 * 2 + 3 * 3), 2, None)
+    said = (
+        "treatments are left out after block 2, and 24 trials of the table with them; nothing later starts until "
+    )
+    assert f"{said}then" in lines(status)
+
+
+def test_its_controller_counts_no_trial_that_the_halving_leaves_out(site: Site) -> None:
+    site.cluster.full = True
+    dispatcher = site.dispatcher(plan := halving())
+    running = in_background(dispatcher.run)
+    wait_until(lambda: dispatcher.report().left_out == 24)
+    assert site.ledger.directives.planned_reps(plan).trials(plan.cell_names) == TASKS * 5 * 5 - 24
+    site.cluster.place()
+    assert running.result(60) is Ending.COMPLETE
+    report = dispatcher.report()
+    assert (report.left_out, sum(one.planned for one in report.conditions.values())) == (0, TASKS * 5 * 5 - 24)
+
+
+def test_a_halted_side_keeps_all_treatments(site: Site) -> None:
+    site.ledger.freeze(halving())
+    site.ledger.directives.halt_condition(DECLARED, "its agent crashed")
+    status = read_status(site.store, CAMPAIGN)
+    assert status.planned == TASKS * 5 * 5
+    said = f"nothing waits for one, since a side of the comparison is halted: {DECLARED}"
+    assert f"no look is taken, and {said}" in lines(status)
 
 
 def test_a_late_outcome_changes_no_halving(site: Site) -> None:

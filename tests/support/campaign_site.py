@@ -24,7 +24,7 @@ FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, 
 
 def site_reps(ledger: Ledger, plan: Plan) -> int:
     """As the command line: re-estimated ones where a look has made them; amendments are given by the test."""
-    return planned_reps(plan, (), ledger.directives.decisions()).most
+    return planned_reps(plan, (), ledger.directives.decisions(), ()).most
 
 
 class Site:

@@ -55,7 +55,7 @@ def drive(
     driver = epochs.claim(store, plan.campaign, pulse or epochs.HeartbeatConfig())
     dispatcher = Dispatcher(
         plan,
-        trials(plan, most_reps(plan, planned_reps(plan, (), ledger.directives.decisions()).most)),
+        trials(plan, most_reps(plan, planned_reps(plan, (), ledger.directives.decisions(), ()).most)),
         ledger,
         backend,
         driver,

@@ -35,8 +35,10 @@ from trialfleet_deliveries.equal_arms import EqualArms
 from trialfleet_designs.comparison.columns import CellCounts, Scheme
 from trialfleet_designs.comparison.correction import Corrected
 from trialfleet_designs.metric import effort
+from trialfleet_ledger.amendments import explain_void
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.records.agent import Limits
+from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -53,6 +55,15 @@ PRIMARY = Primary(treatment="intent_layer", control="none", effect=0.2)
 @functools.cache
 def _one_model() -> PooledInterval:
     return pooled_random([3, 5], [9, 9])
+
+
+def _void() -> Iterator[str | None]:
+    """Why looks are not taken."""
+    names = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
+    frozen = plan(("alpha",), names, primary=Primary(treatment="flat_llm", control="none", halve=True))
+    for several in (("none",), ("flat_llm", "none"), names[2:4]):
+        halts = [Halt(number=n, at=1.0, condition=name, reason="x") for n, name in enumerate(several, 1)]
+        yield explain_void(frozen, frozen.reps, (), halts)
 
 
 def _no_power(_: object, fixed: Scheme, counts: CellCounts) -> PowerSummary:
@@ -205,7 +216,11 @@ def statuses() -> Iterator[CampaignStatus]:
         yield replace(bare, state=State.DECIDED, looks_planned=2, looks_taken=3, anytime=True, decided=decided)
     for taken in (0, 1, 3):
         yield replace(bare, looks_planned=5, looks_taken=taken, anytime=True)
-    yield replace(bare, halving_after=2)
+    for left_out in (1, 24):
+        yield replace(bare, halving_after=2, to_halve=left_out)
+    for void in _void():
+        yield replace(bare, halving_after=2, no_look=void)
+        yield replace(bare, looks_planned=2, looks_taken=1, look_bounds={1: 0.0125, 2: 0.05}, no_look=void)
     yield replace(bare, halving_after=1, halved=["placebo", "flat_llm"])
     for wait in Wait:
         yield replace(bare, pending={wait: 1}, unplaced=unplaced_message({wait: 1}, 5, Limits()))

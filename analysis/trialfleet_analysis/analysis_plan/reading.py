@@ -15,6 +15,7 @@ from trialfleet_analysis.tables.table import Table
 from trialfleet_deliveries.registry import declares, list_channels
 from trialfleet_designs.comparison.columns import Columns, Scheme
 from trialfleet_designs.comparison.tasks_like_these import name_repositories
+from trialfleet_ledger.amendments import explain_void
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
@@ -70,6 +71,7 @@ def scheme_of(
         decisions=frame.decisions,
         in_place=None if plan.primary is not None else plan.declared,
         repositories=name_repositories([task.repository for task in kept]),
+        no_look=explain_void(plan, frame.reps, frame.decisions, frame.halts),
     )
 
 

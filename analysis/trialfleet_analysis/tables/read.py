@@ -49,7 +49,7 @@ class CampaignTables:
     @property
     def interim(self) -> bool:
         """Whether a planned trial has no outcome yet."""
-        return self.trials.num_rows < self.frame.planned
+        return self.trials.num_rows < self.frame.planned or bool(self.frame.planned_reps.undecided)
 
     @property
     def monitored(self) -> bool:

@@ -77,26 +77,28 @@ class ActivityReader:
     _read: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
     _tails: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
-    def read(self, trials: Mapping[str, Planned]) -> CampaignActivity:
-        """`trials`: of the plan with its amendments, by id. Raises `StoreError`."""
+    def read(self, trials: Mapping[str, Planned], planned: int) -> CampaignActivity:
+        """`trials`: of the plan with its amendments, by id; `planned`: as many of them as run in the end. Raises
+        `StoreError`."""
         now = self.store.now()
-        outcomes = list(self.store.list(keys.outcomes(self.campaign)))
+        listed = self.store.list(keys.outcomes(self.campaign))
+        by_id = {entry.key.rpartition("/")[2].removesuffix(".json"): entry for entry in listed}
+        outcomes = {one: entry for one, entry in by_id.items() if one in trials}
         attempts = self._attempts()
         ended = {one: files["end.json"] for one, files in attempts.items() if "end.json" in files}
         open_ = {one: files for one, files in attempts.items() if "end.json" not in files}
         running = sorted((one for one, files in open_.items() if "start.json" in files), reverse=True)
-        done = self._records([entry.key for entry in outcomes])
-        over = {key.rpartition("/")[2].removesuffix(".json") for key in done}
+        done = self._records([entry.key for entry in outcomes.values()])
+        over = {one for one, entry in outcomes.items() if entry.key in done}
         newest = sorted(ended, key=lambda one: ended[one].at or 0, reverse=True)[:NEWEST]
-        unfinished = [one for one in ended if one[0] not in over]
+        unfinished = [one for one in ended if one[0] in trials and one[0] not in over]
         ends = self._records([ended[one].key for one in {*newest, *unfinished}])
         costs = [cost for one in done.values() if (cost := _cost(one)) is not None]
-        ids = {entry.key.rpartition("/")[2].removesuffix(".json") for entry in outcomes}
-        rest = [trial for one, trial in trials.items() if one not in ids]
-        per_hour = _per_hour([entry.at for entry in outcomes], now) if self._goes_on(rest) else None
+        rest = [trial for one, trial in trials.items() if one not in outcomes]
+        per_hour = _per_hour([entry.at for entry in outcomes.values()], now) if self._goes_on(rest) else None
         return CampaignActivity(
             now=now,
-            planned=len(trials),
+            planned=planned,
             terminal=len(trials) - len(rest),
             running=tuple(self._running(one, open_[one], trials) for one in running[:SHOWN]),
             more_running=max(0, len(running) - SHOWN),
@@ -106,7 +108,7 @@ class ActivityReader:
             cost_usd=sum(costs) if costs else None,
             costed=len(costs),
             per_hour=per_hour,
-            left_s=None if per_hour is None else len(rest) / per_hour * 3600,
+            left_s=None if per_hour is None else (planned - len(trials) + len(rest)) / per_hour * 3600,
         )
 
     def _goes_on(self, rest: Sequence[Planned]) -> bool:

@@ -22,7 +22,7 @@ from trialfleet_ledger.interim_results import record_shown_outcomes
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan, PlannedTask
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
-from trialfleet_ledger.trial_order import Planned, trials
+from trialfleet_ledger.trial_order import Planned, planned_trials
 
 CHECKED_EVERY_S = 2.0  # listings of a store that is asked by several pages
 QUICK_S = 0.25  # a listing that takes longer is made less often, so that it takes an eighth of the time
@@ -62,13 +62,15 @@ class PendingAnswer:
 
 @dataclass(frozen=True)
 class CampaignState:
-    """`stamp`: which records this was made of."""
+    """`stamp`: which records this was made of; `apart`: outcomes of those that the plan has no place for, less
+    trials that count without one, since their records were deleted."""
 
     tables: CampaignTables
     cells: tuple[CellCount, ...]
     losses: tuple[LossCount, ...]
     answer: PendingAnswer
     stamp: str
+    apart: int
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class WatchedCampaign:
     _state: CampaignState | None = None
     _counts: tuple[float, LiveCounts] | None = None
     _plan: Plan | None = None
-    _planned: tuple[str, Mapping[str, Planned]] | None = None
+    _planned: tuple[str, int, Mapping[str, Planned]] | None = None
     _activity: ActivityReader | None = None
     _looked_at: int | None = None
     _activity_lock: Lock = field(default_factory=Lock)
@@ -129,16 +131,19 @@ class WatchedCampaign:
     def planned(self) -> Mapping[str, Planned]:
         """Trials of the plan with its amendments, without those that looks have left out, by id. Raises as
         `state`."""
+        return self._counted()[1]
+
+    def _counted(self) -> tuple[int, Mapping[str, Planned]]:
+        """How many trials are planned, and which; fewer than these where a look leaves out some of them."""
         with self._lock:
             stamp = self._live().stamp
             if self._planned is None or self._planned[0] != stamp:
                 ledger = Ledger(self.store, self.campaign)
                 plan = ledger.plan()
                 reps = ledger.directives.planned_reps(plan)
-                every = trials(plan, reps.most)
-                kept = {one.id: one for one in every if reps.includes((one.task, one.condition), one.block)}
-                self._planned = stamp, kept
-            return self._planned[1]
+                kept = {one.id: one for one in planned_trials(plan, reps)}
+                self._planned = stamp, reps.trials(plan.cell_names), kept
+            return self._planned[1:]
 
     def record_look(self) -> None:
         """For pages that show outcomes of single trials: one look for each block's worth of outcomes, however
@@ -154,18 +159,18 @@ class WatchedCampaign:
     def activity(self) -> CampaignActivity:
         """What runs now, and what has ended last. Raises as `state`."""
         self.record_look()
-        planned = self.planned()
+        count, planned = self._counted()
         with self._activity_lock:
             if self._activity is None:
                 self._activity = ActivityReader(self.store, self.campaign)
-            return self._activity.read(planned)
+            return self._activity.read(planned, count)
 
     def progress(self) -> dict[str, object]:
         """What a page that stays open asks for: counts, no rates."""
         counts, state = self.counts(), self._state
         return {
             "exists": counts.exists,
-            "terminal": counts.terminal,
+            "terminal": counts.terminal - (state.apart if state else 0),
             "planned": state.tables.frame.planned if state else None,
             "stamp": counts.stamp,
             "answered": state is not None and state.answer.computed.done(),
@@ -198,6 +203,7 @@ class WatchedCampaign:
             losses=loss_counts(found.frame.conditions, lost_attempts(found.attempts)),
             answer=PendingAnswer(self.pool.submit(self._answered, found)),
             stamp=counts.stamp,
+            apart=counts.terminal - found.trials.num_rows,
         )
 
     def _answered(self, found: CampaignTables) -> CampaignAnswer:

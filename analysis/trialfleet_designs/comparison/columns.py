@@ -43,7 +43,8 @@ class Scheme:
     (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
     most that one run of the agent may cost; None: no limit. `planned_reps`: before any amendment; `decisions`: of
     declared looks. `declared`: the contrast, with the alpha of a single test. `in_place`: what is declared
-    in place of a contrast. `repositories`: of each task; empty where one is not known."""
+    in place of a contrast. `repositories`: of each task; empty where one is not known. `no_look`: why no look
+    is taken any more; None: they are taken, or none is declared."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -60,6 +61,7 @@ class Scheme:
     decisions: tuple[Decision, ...] = ()
     in_place: Declaration | None = None
     repositories: tuple[str, ...] = ()
+    no_look: str | None = None
 
     @property
     def left_out(self) -> tuple[str, ...]:

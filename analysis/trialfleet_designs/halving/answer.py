@@ -22,9 +22,10 @@ def halving_sentences(found: HalvingFinding, reported: Reported) -> Iterator[str
         yield _chosen(chosen, found.each)
     rates = {one.condition: percent(one.rate) for one in found.counts}
     names = " and ".join(f"{name} ({rates[name]})" for name in found.left_out)
+    were, are = ("was", "is") if len(found.left_out) == 1 else ("were", "are")
     yield (
-        f"Halved as declared: {names} were left out after block {found.after} of {found.planned_blocks} and are "
-        f"not tested; those left are tested at {found.each:g}, a quarter of {found.alpha:g}. "
+        f"Halved as declared: {names} {were} left out after block {found.after} of {found.planned_blocks} and "
+        f"{are} not tested; those left are tested at {found.each:g}, a quarter of {found.alpha:g}. "
         f"{'So far this took' if reported.monitored else 'This answer took'} "
         f"{trials_taken(found.trials)}; four treatments to the end take "
         f"{plural(found.planned_trials, 'trial')}."

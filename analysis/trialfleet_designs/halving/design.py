@@ -45,7 +45,8 @@ class HalvingDesign(Design[Primary, HalvingFinding]):
 
     def list_cautions(self, found: HalvingFinding, reported: Reported) -> Iterator[str]:
         if not found.left_out:
-            yield f"As declared, two of the four treatments will be left out after block {found.after}."
+            coming = f"As declared, treatments are left out after block {found.after}."
+            yield coming if found.never is None else f"Not as declared: {found.never}."
             return
         yield (
             f"As declared, {' and '.join(found.left_out)} had no trials after block {found.after}, left out for "

@@ -17,8 +17,8 @@ from trialfleet_ledger.errors import OperatorError
 class HalvingFinding:
     """`after`: of the `planned_blocks`. `counts`: of every condition up to there; empty until it is done.
     `chosen`: the treatment that went on with the declared one; `left_out`: the two others, never tested.
-    `alpha`: of all four treatments together; each is tested at `each`. `trials` of `planned_trials`, so
-    far."""
+    `alpha`: of all four treatments together; each is tested at `each`. `trials` of `planned_trials`, so far.
+    `never`: why none is left out; None: two are, or will be."""
 
     after: int
     planned_blocks: int
@@ -29,6 +29,7 @@ class HalvingFinding:
     each: float
     trials: TrialsTaken
     planned_trials: int
+    never: str | None
 
 
 def halving_finding(scheme: Scheme, ran: TrialsRun) -> HalvingFinding | None:
@@ -41,12 +42,13 @@ def halving_finding(scheme: Scheme, ran: TrialsRun) -> HalvingFinding | None:
         after=halving_block(scheme.planned_reps),
         planned_blocks=scheme.planned_reps,
         counts=done[1].counts if done else (),
-        chosen=next(name for name in scheme.conditions if name not in stays) if done else None,
+        chosen=next(one.condition for one in done[1].counts if one.condition not in stays) if done else None,
         left_out=scheme.left_out,
         alpha=declared.alpha * TREATMENTS,
         each=declared.alpha,
         trials=ran.count_up_to(scheme.planned_reps),
         planned_trials=ran.tasks * len(scheme.conditions) * scheme.planned_reps,
+        never=None if done else scheme.no_look,
     )
 
 

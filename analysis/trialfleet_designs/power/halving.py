@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.halving import TREATMENTS, halving_block
 from trialfleet_ledger.designs.schedules import AtHalving
@@ -33,7 +34,8 @@ def halving_plan(primary: Primary | None, tasks: int, reps: int, cost_rep: float
     """
     if primary is None or not primary.halve:
         return None
-    whole = tasks * reps * (1 + TREATMENTS)
-    trials = whole - AtHalving().count_left_out(reps, tasks)
+    others = [str(other) for other in range(TREATMENTS - 1)]
+    cells = [(str(n), name) for n in range(tasks) for name in (primary.treatment, primary.control, *others)]
+    trials = PlannedReps(reps, undecided=AtHalving().undecided(reps, others)).trials(cells)
     cost = None if cost_rep is None else trials * cost_rep / 2
-    return HalvingPlan(tasks, reps, halving_block(reps), trials, whole, cost)
+    return HalvingPlan(tasks, reps, halving_block(reps), trials, len(cells) * reps, cost)

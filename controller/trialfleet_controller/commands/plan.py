@@ -15,7 +15,6 @@ from trialfleet_ledger.plurals import plural
 if TYPE_CHECKING:
     from trialfleet_controller.cost_estimate import CostEstimate
     from trialfleet_ledger.blocks import PlannedReps
-    from trialfleet_ledger.designs.looks import Decision
     from trialfleet_ledger.plan import Plan
     from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_ledger.store.protocol import Store
@@ -55,10 +54,9 @@ def plan(
     """Show what CAMPAIGN would run: its tasks, its conditions, its cost limit, and the order of its trials in
     randomised complete blocks."""
     from trialfleet_controller.campaigns import find
-    from trialfleet_ledger.amendments import effective_cost
-    from trialfleet_ledger.blocks import PlannedReps
+    from trialfleet_ledger.amendments import effective_cost, explain_end, explain_void, largest_reps, planned_reps
     from trialfleet_ledger.errors import OperatorError
-    from trialfleet_ledger.trial_order import trials
+    from trialfleet_ledger.trial_order import planned_trials
 
     found = find(campaign, store)
     ledger = found.ledger
@@ -67,17 +65,15 @@ def plan(
 
         origin = None if offline else found.store
         made = local_planning.make_plan(found.file, found.store if freeze else None, mirror, origin=origin)
-        planned, reps = PlannedReps(made.reps), made.reps
-        decisions: tuple[Decision, ...] = ()
-        cap = made.cost_usd_campaign
         if freeze:
             made, new = local_planning.freeze(ledger, made)
             click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     else:
         made = ledger.plan()
-        planned = ledger.directives.planned_reps(made)
-        reps, decisions = planned.most, ledger.directives.decisions()
-        cap = effective_cost(made, ledger.directives.amendments())
+    of, frozen = ledger.directives, found.file is None or freeze
+    amendments, decisions, halts = (of.amendments(), of.decisions(), of.halts()) if frozen else ((), (), ())
+    planned = planned_reps(made, amendments, decisions, halts)
+    reps, over = planned.most, explain_end(decisions, amendments, cancelled=frozen and of.cancelled() is not None)
     if extend is not None and extend <= reps:
         raise OperatorError(
             f"{extend} is not more than the {plural(reps, 'rep')} planned",
@@ -85,23 +81,20 @@ def plan(
             hint=f"give {reps + 1} or more",
         )
     running, planned = planned, replace(planned, most=extend or reps)
-    every = [
-        trial
-        for trial in trials(made, planned.most)
-        if planned.includes((trial.task, trial.condition), trial.block)
-    ]
+    every = planned_trials(made, planned)
     chosen = [trial for trial in every if trial.rep >= reps] if extend else every
     cost = None if from_campaign is None else _cost(made, planned, found.store, from_campaign)
     if as_json:
         shown = {"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}
         click.echo(printable_json(shown if cost is None else {**shown, "cost": asdict(cost)}))
     else:
-        click.echo(f"{summarise_plan(made, running, decisions, cap)}\n")
-        _print(made, running, decisions, chosen, show_all=show_all, extend=extend)
+        most = running if over else largest_reps(made, running, decisions, halts)
+        cap = effective_cost(made, amendments)
+        click.echo(f"{summarise_plan(made, running, most=most, cap=cap, over=over)}\n")
+        void = explain_void(made, reps, decisions, halts)
+        _print(made, running, chosen, void=void, show_all=show_all, extend=extend)
     if cost is not None:
-        more = planned.trials(made.cell_names) - count_trials(made, planned, decisions)
-        also = f"; with {plural(more, 'trial')} that a look leaves out" if more else ""
-        click.echo(f"cost        {cost.text(len(made.cells))}{also}", err=as_json)
+        click.echo(f"cost        {cost.text(len(made.cells))}", err=as_json)
     if found.file is not None and not freeze and not offline:
         _warn_of_store(found.store, found.file.where("store") if store is None else "--store")
 
@@ -152,9 +145,9 @@ def _request_limits(made: Plan) -> Iterator[str]:
 def _print(
     made: Plan,
     planned: PlannedReps,
-    decisions: Sequence[Decision],
     chosen: Sequence[Planned],
     *,
+    void: str | None,
     show_all: bool,
     extend: int | None,
 ) -> None:
@@ -164,11 +157,11 @@ def _print(
         click.echo(f"agent       {_agent(made, agent)}")
     click.echo(f"tasks       {len(made.tasks)}: {', '.join(task.order.id for task in made.tasks)}")
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
-    total = count_trials(made, planned, decisions)
+    total = planned.trials(made.cell_names)
     less = f" − {cells * reps - total:,} that a look leaves out" if total < cells * reps else ""
     click.echo(f"trials      {cells:,} cells × {plural(reps, 'rep')}{less} = {total:,}")
     click.echo(f"at once     {_width(made, reps)}")
-    for line in (*_request_limits(made), *_declared(made)):
+    for line in (*_request_limits(made), *_declared(made), *([f"looks       {void}"] if void else [])):
         click.echo(line)
     if made.wall_clock_s is not None:
         click.echo(f"wall clock  {made.wall_clock_s:g} s from the first run or submit")
@@ -193,40 +186,25 @@ def _print(
         click.echo(f"block {trial.block:3d}  {trial.id}  {trial.task}  {trial.condition}")
 
 
-def summarise_plan(made: Plan, planned: PlannedReps, decisions: Sequence[Decision], cap: float | None) -> str:
-    """What would run, and what it may cost, in a sentence or two. `planned`: with amendments and `decisions`;
-    `cap`: of the whole campaign's cost.
+def summarise_plan(
+    made: Plan, planned: PlannedReps, *, most: PlannedReps, cap: float | None, over: str | None = None
+) -> str:
+    """What would run, and what it may cost, in a sentence or two. `most`: with as many reps as a look may add;
+    `cap`: of the whole campaign's cost; `over`: why nothing more starts.
 
     A task that a condition does not have is none of its cells.
     """
     from trialfleet_ledger.cost_limits import CostLimits
 
-    total, most = count_trials(made, planned, decisions), planned.most
+    total, grown = planned.trials(made.cell_names), most.trials(made.cell_names)
     left_out = len(made.cells) * planned.most - total
     changes = f", but for {plural(left_out, 'trial')} that a look leaves out" if left_out else ""
-    if made.schedule is not None and _may_change(decisions):
-        most = made.schedule.most_reps(planned.most)
-    grown = total + replace(planned, most=most).trials(made.cell_names) - planned.trials(made.cell_names)
     if grown > total:
-        changes += f"; a look may make them up to {plural(most, 'rep')}, {plural(grown, 'trial')}"
+        changes += f"; a look may make them up to {plural(most.most, 'rep')}, {plural(grown, 'trial')}"
     on = f"{plural(len(made.tasks), 'task')} under {plural(len(made.conditions), 'condition')}"
     price = CostLimits(made.limits.cost_usd, cap).describe(grown)
-    return f"{plural(total, 'trial')}: {on}, {plural(planned.most, 'rep')} each{changes}. {price}".rstrip()
-
-
-def count_trials(made: Plan, planned: PlannedReps, decisions: Sequence[Decision]) -> int:
-    """Without those that looks have left out, or are certain to."""
-    certain = 0
-    if made.schedule is not None and _may_change(decisions):
-        certain = made.schedule.count_left_out(planned.most, len(made.tasks))
-    return planned.trials(made.cell_names) - certain
-
-
-def _may_change(decisions: Sequence[Decision]) -> bool:
-    """Whether a look may still leave treatments out, or re-estimate the reps."""
-    from trialfleet_ledger.designs.looks import halving_of, revised_reps, stopped
-
-    return halving_of(decisions) is None and revised_reps(decisions) is None and stopped(decisions) is None
+    rest = f"{over[0].upper()}{over[1:]}." if over else price
+    return f"{plural(total, 'trial')}: {on}, {plural(planned.most, 'rep')} each{changes}. {rest}".rstrip()
 
 
 def _width(made: Plan, reps: int) -> str:

@@ -266,7 +266,10 @@ class Dispatcher:
 
     def _replan(self, news: LookNews) -> None:
         """A look may change what later blocks hold: the barrier has kept all of it from starting until now."""
-        if news.planned is not None and self._table.plan(news.planned) and (why := replanned(news)):
+        if news.planned is None:
+            return
+        self._table.tally.left_out = news.planned.left_out(self._plan.cell_names)
+        if self._table.plan(news.planned) and (why := replanned(news)):
             self._tell(why)
 
     # --- launching and collecting -------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trialfleet_controller.dispatch.crash_watch import CrashWatch
 from trialfleet_controller.dispatch.journal_check import read_unchanged
-from trialfleet_ledger.amendments import planned_reps, select_halted_cells
+from trialfleet_ledger.amendments import explain_void, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.designs.looks import (
@@ -138,21 +138,14 @@ class Looks:
         if len(decisions) < len(at):  # no look may use trials whose condition is to be halted
             CrashWatch(self._ledger, self.counted_trials).write_halts()
         halts = directives.halts()
-        void = self._is_void(halts)
+        void = explain_void(self._plan, self._reps, decisions, halts) is not None
         while not (extended or void or stopped(decisions)) and len(decisions) < len(self._looks_at(decisions)):
             made = self._decide(decisions, len(amendments), halts)
             if made is None:
                 break
             decisions = (*decisions, made)
-        planned = planned_reps(self._plan, amendments, decisions) if self._changes_plan else None
+        planned = planned_reps(self._plan, amendments, decisions, halts) if self._changes_plan else None
         return LookNews(decisions, extended=extended, void=void, planned=planned)
-
-    def _is_void(self, halts: Collection[Halt]) -> bool:
-        """Whether a side of the comparison is halted, or so many treatments that there is nothing to halve."""
-        assert self._schedule is not None, "looks are taken by a schedule"
-        left = set(self._plan.condition_names) - {halt.condition for halt in halts}
-        sides = set(self._declared.sides.values())
-        return not sides <= left or len(left - sides) < self._schedule.needs_others
 
     def _decide(self, earlier: tuple[Decision, ...], amendments: int, halts: Collection[Halt]) -> Decision | None:
         """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut

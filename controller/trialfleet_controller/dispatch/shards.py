@@ -97,6 +97,7 @@ class DispatcherStatus:
     conditions: Mapping[str, ConditionCounts] = field(default_factory=dict[str, ConditionCounts])
     losses: Mapping[LossClass, int] = field(default_factory=dict[LossClass, int])
     before: int = 0  # trials that were over when it began
+    left_out: int = 0  # as in its tally, of the whole campaign
     lease: Lease | None = None
     answers: Answers = Answers()
 

@@ -42,13 +42,15 @@ class ConditionCounts:
 @dataclass
 class CampaignTally:
     """`before`: trials that were terminal when this controller began, to compute its own rate. `pending`: why
-    pending trials do not run yet. `draining`: nothing more starts."""
+    pending trials do not run yet. `draining`: nothing more starts. `left_out`: trials of the whole campaign that a
+    coming halving leaves out, whichever conditions it chooses."""
 
     conditions: dict[str, ConditionCounts]
     losses: Counter[LossClass] = field(default_factory=Counter[LossClass])
     before: int = 0
     pending: Mapping[Wait, int] = field(default_factory=dict[Wait, int])
     draining: bool = False
+    left_out: int = 0
 
     @staticmethod
     def of(trials: Iterable[Planned]) -> CampaignTally:
@@ -57,6 +59,11 @@ class CampaignTally:
 
     def total(self) -> ConditionCounts:
         return sum(self.conditions.values(), ConditionCounts())
+
+    def shown(self) -> ConditionCounts:
+        """Of the whole campaign, without what a halving leaves out."""
+        total = self.total()
+        return replace(total, planned=total.planned - self.left_out)
 
     def earlier(self, outcome: Outcome) -> None:
         """Count an outcome of an earlier controller, with its losses."""

@@ -214,6 +214,7 @@ class TrialTable:
             },
             losses=dict(self.tally.losses),
             before=self.tally.before,
+            left_out=self.tally.left_out,
         )
 
     def _begun(self, attempt: AttemptId) -> bool:

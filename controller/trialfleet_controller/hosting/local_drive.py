@@ -116,7 +116,7 @@ def drive(
         if plan.kubernetes is None:
             ending = _drive_here(ledger, plan, options, limits, driver, hosts, note, as_json=as_json)
         else:
-            ending = _drive_pods(plan, options, limits, address, driver, hosts, note, as_json=as_json)
+            ending = _drive_pods(ledger, plan, options, limits, address, driver, hosts, note, as_json=as_json)
         driver.end()
     return ending
 
@@ -175,6 +175,7 @@ def _drive_here(
 
 
 def _drive_pods(
+    ledger: Ledger,
     plan: Plan,
     options: DriveOptions,
     limits: AmendedLimits,
@@ -186,15 +187,16 @@ def _drive_pods(
     as_json: bool,
 ) -> Ending:
     access = pods(plan, address, options, elsewhere=hosts.ray_address is not None)
-    planned = most_reps(plan, limits.reps) * len(plan.cells)
+    most = ledger.directives.largest_reps(plan).trials(plan.cell_names)
     bound = width_bound(plan, parallel=options.parallel, reps=limits.reps)
-    _say(f"up to {plural(planned, 'trial')}, at most {_at_a_time(bound)}", quiet=as_json)
+    _say(f"up to {plural(most, 'trial')}, at most {_at_a_time(bound)}", quiet=as_json)
     with (
-        place(hosts, trials=planned) as where,
+        place(hosts, trials=most) as where,
         interruptible() as interrupt,
         view(as_json=as_json, terminal=sys.stdout.isatty()) as shown,
     ):
-        ending = drive_shards(plan, limits, access, where, driver, interrupt, shown, note)
+        planned = ledger.directives.planned_reps(plan)
+        ending = drive_shards(plan, limits, access, where, driver, interrupt, shown, note, planned=planned)
         if ending in (Ending.COMPLETE, Ending.DECIDED, Ending.INCOMPLETE, Ending.CANCELLED):
             _leave_cluster(plan, options, tell=shown.tell)
         return ending

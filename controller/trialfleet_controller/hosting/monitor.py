@@ -91,6 +91,7 @@ def _tally(empty: CampaignTally, report: DispatcherStatus) -> CampaignTally:
         conditions={**empty.conditions, **report.conditions},
         losses=Counter(report.losses),
         before=report.before,
+        left_out=report.left_out if report.conditions else empty.left_out,
         pending=report.pending,
         draining=report.activity.starts_nothing,
     )

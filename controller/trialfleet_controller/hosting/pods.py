@@ -21,12 +21,13 @@ from trialfleet_controller.hosting.monitor import monitor
 from trialfleet_controller.hosting.place import Place
 from trialfleet_controller.hosting.shard_host import DispatcherJob
 from trialfleet_controller.status.progress import View
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.trial_order import trials
+from trialfleet_ledger.trial_order import planned_trials
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,10 @@ def drive_shards(
     interrupt: Interrupt,
     view: View,
     note: Note,
+    *,
+    planned: PlannedReps,
 ) -> Ending:
-    """Drive every shard to its end. Raises what `monitor` raises."""
+    """Drive every shard to its end. `planned`: as the campaign stands. Raises what `monitor` raises."""
     name = f"{plan.campaign}-{plan.uid[:8]}-{driver.number}"
     here = version("trialfleet")
     jobs = [
@@ -115,7 +118,8 @@ def drive_shards(
         for shard in shards(plan, access.options)
     ]
     with place(name, Pool.of(plan, access.options, limits.cost_usd), jobs) as supervisor:
-        tally = CampaignTally.of(trials(plan, limits.reps))
+        tally = CampaignTally.of(planned_trials(plan, planned))
+        tally.left_out = planned.left_out(plan.cell_names)
         return monitor(supervisor, driver, interrupt, view, note, empty=tally, limits=plan.limits)
 
 

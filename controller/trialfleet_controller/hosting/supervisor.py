@@ -102,6 +102,7 @@ def added(reports: Iterable[DispatcherStatus]) -> DispatcherStatus:
         conditions=conditions,
         losses=dict(losses),
         before=sum(report.before for report in every),
+        left_out=max((report.left_out for report in every), default=0),
         answers=sum((report.answers for report in every), Answers()),
     )
 

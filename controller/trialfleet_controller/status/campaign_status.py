@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, cast
@@ -26,6 +26,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import (
     ending_look,
     ends_at,
+    explain_void,
     in_force,
     is_out_of_money,
     planned_reps,
@@ -148,6 +149,8 @@ class CampaignStatus:
     dropped: dict[str, int] = field(default_factory=dict[str, int])  # tasks left out, after how many blocks
     halving_after: int = 0  # blocks after which two of four treatments are left out; 0: none are
     halved: list[str] | None = None  # these two; None: not yet
+    to_halve: int = 0  # trials of the conditions that the halving will leave out, whichever it chooses
+    no_look: str | None = None  # why none of the looks that are left is taken
     revised_from: int | None = None  # the planned reps, once a look has re-estimated them
     anytime: bool = False  # it is looked at after every block, and has no fixed end
     decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
@@ -172,7 +175,7 @@ class CampaignStatus:
 
     @property
     def planned(self) -> int:
-        return sum(c.planned for c in self.conditions.values())
+        return sum(c.planned for c in self.conditions.values()) - self.to_halve
 
     @property
     def terminal(self) -> int:
@@ -190,7 +193,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     plan = Ledger(store, campaign).plan()
     amended, halts = readable(store, campaign, "amendments", Amendment), readable(store, campaign, "halts", Halt)
     decisions = readable(store, campaign, "decisions", Decision)
-    cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records)
+    holding = in_force(halts.records, amended.records)
+    cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records, holding)
     reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
     every, own = read_outcomes(store, campaign), frozenset(cells)
@@ -210,7 +214,6 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     ]
     stored += [outcome.model_dump(mode="json") for outcome in left_out]
     outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
-    holding = in_force(halts.records, amended.records)
     halted = select_halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
     losses: Counter[LossClass] = Counter()
@@ -239,7 +242,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
         equal_arms=list_equal_arms(plan, counted),
     )
-    _count_looks(plan, decisions.records, amended.records, status)
+    status.to_halve = planned.left_out(cells)
+    _count_looks(plan, decisions.records, amended.records, holding, status)
     status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, planned, complete)
     if status.terminal < status.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
@@ -289,7 +293,11 @@ def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, Co
 
 
 def _count_looks(
-    plan: Plan, taken: Sequence[Decision], amendments: Sequence[Amendment], status: CampaignStatus
+    plan: Plan,
+    taken: Sequence[Decision],
+    amendments: Sequence[Amendment],
+    halts: Collection[Halt],
+    status: CampaignStatus,
 ) -> None:
     """Declared looks, or the halving: how many there are, and what they have decided."""
     schedule = plan.schedule
@@ -298,6 +306,7 @@ def _count_looks(
     for name, value in vars(schedule.count_looks(plan.reps, status.reps, taken)).items():
         setattr(status, name, value)  # its fields are named alike
     status.extended = stopped(taken) is not None and ending_look(taken, amendments) is None
+    status.no_look = explain_void(plan, status.reps, taken, halts)
 
 
 def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[LossClass]) -> None:

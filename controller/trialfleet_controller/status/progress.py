@@ -65,19 +65,19 @@ def view(*, as_json: bool, terminal: bool, clock: Callable[[], float] = time.mon
 
 def goes_on(tally: CampaignTally) -> bool:
     """Whether trials still start: a rate and a time left mean something."""
-    total = tally.total()
+    total = tally.shown()
     return not tally.draining and total.terminal < total.planned
 
 
 def rate_per_s(tally: CampaignTally, elapsed_s: float) -> float | None:
     """Trials this controller brings to an end per second; None before the first, and when nothing more starts."""
-    mine = tally.total().terminal - tally.before if goes_on(tally) else 0
+    mine = tally.shown().terminal - tally.before if goes_on(tally) else 0
     return mine / elapsed_s if mine > 0 and elapsed_s > 0 else None
 
 
 def left_s(tally: CampaignTally, elapsed_s: float) -> float | None:
     """Seconds until all are terminal, at the rate so far; None when there is no rate."""
-    rate, total = rate_per_s(tally, elapsed_s), tally.total()
+    rate, total = rate_per_s(tally, elapsed_s), tally.shown()
     return None if rate is None else (total.planned - total.terminal) / rate
 
 
@@ -96,7 +96,7 @@ def duration(seconds: float | None) -> str:
 
 def line(tally: CampaignTally, elapsed_s: float) -> str:
     """The campaign in one line."""
-    total = tally.total()
+    total = tally.shown()
     parts = [
         f"{total.terminal}/{plural(total.planned, 'trial')}",
         f"{total.running} running",
@@ -154,7 +154,7 @@ class JsonLinesProgress(_Lines):
         event = {
             "event": "progress",
             "conditions": {name: _plain(counts) for name, counts in sorted(tally.conditions.items())},
-            "total": _plain(tally.total()),
+            "total": _plain(tally.shown()),
             "losses": {loss.value: count for loss, count in sorted(tally.losses.items())},
             "pending": {wait.value: count for wait, count in sorted(tally.pending.items())},
             "elapsed_s": elapsed_s,

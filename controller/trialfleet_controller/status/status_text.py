@@ -79,13 +79,14 @@ def _of_forged(status: CampaignStatus) -> list[str]:
 
 
 def _of_looks(status: CampaignStatus) -> list[str]:
+    none = [one_line(status.no_look)] if status.no_look else []
     if status.halving_after:
-        return [_of_halving(status)]
+        return none or [_of_halving(status)]
     if not status.looks_planned:
         return []
     if status.anytime:
-        return [_of_blocks(status)]
-    return [*_of_declared(status), *_of_dropped(status)]
+        return [_of_blocks(status), *none]
+    return [*_of_declared(status), *_of_dropped(status), *none]
 
 
 def _of_declared(status: CampaignStatus) -> list[str]:
@@ -93,7 +94,7 @@ def _of_declared(status: CampaignStatus) -> list[str]:
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken{revised}"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
-    if status.looks_taken >= status.looks_planned:
+    if status.looks_taken >= status.looks_planned or status.no_look:
         return [taken]
     return [
         taken,
@@ -119,7 +120,8 @@ def _of_dropped(status: CampaignStatus) -> list[str]:
 def _of_halving(status: CampaignStatus) -> str:
     block, names = status.halving_after, status.halved
     if names is None:
-        return f"two of the four treatments are left out after block {block}; nothing later starts until then"
+        with_them = f"and {plural(status.to_halve, 'trial')} of the table with them"
+        return f"treatments are left out after block {block}, {with_them}; nothing later starts until then"
     return f"left out after block {block}, by their pass rates, and not tested: {', '.join(map(one_line, names))}"
 
 

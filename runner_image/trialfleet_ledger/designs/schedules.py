@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from trialfleet_ledger.designs.halving import TREATMENTS, HalvingResult, halving_block
+from trialfleet_ledger.designs.halving import HalvingResult, halving_block
 from trialfleet_ledger.designs.looks import (
     AnytimeResult,
     AnytimeRule,
@@ -89,9 +89,10 @@ class LookSchedule:
         """As many as a look may still make of `reps`."""
         return reps
 
-    def count_left_out(self, planned: int, tasks: int) -> int:
-        """Trials of so many tasks that a look is certain to leave out."""
-        return 0
+    def undecided(self, planned: int, others: Sequence[str]) -> Mapping[str, int]:
+        """Conditions of which a coming look leaves out all but one, after how many blocks. `others`: those that
+        the declared result does not compare."""
+        return {}
 
     def longest_stage(self, planned: int) -> tuple[int, str] | None:
         """The most blocks between two looks that hold back, and what bounds them. None: nothing is held back."""
@@ -219,8 +220,8 @@ class AtHalving(LookSchedule):
     def blocks_at(self, planned: int, reps: int, decisions: Sequence[Decision]) -> tuple[int, ...]:
         return (halving_block(planned),)
 
-    def count_left_out(self, planned: int, tasks: int) -> int:
-        return tasks * (planned - halving_block(planned)) * (TREATMENTS // 2)
+    def undecided(self, planned: int, others: Sequence[str]) -> Mapping[str, int]:
+        return dict.fromkeys(others, halving_block(planned))
 
     def longest_stage(self, planned: int) -> tuple[int, str]:
         first = halving_block(planned)

@@ -35,14 +35,16 @@ OUT = ("flat_llm", "preamble_only")
 PASSES = {"none": 3, "flat_llm": 1, "intent_layer": 6, "placebo": 9, "preamble_only": 1}  # of a task's 10 reps
 
 
-def campaign(folder: Path, *, blocks: int = 10, passes: Mapping[str, int] = PASSES) -> DirectoryStore:
+def campaign(
+    folder: Path, *, blocks: int = 10, passes: Mapping[str, int] = PASSES, halted: str = ""
+) -> DirectoryStore:
     """`blocks` are over; the declared treatment is intent_layer. A cell passes in its first blocks, and in the
     first task in two blocks fewer."""
     primary = Primary(treatment="intent_layer", control="none", halve=True)
     plan = ledgers.plan(TASKS, CONDITIONS, reps=10, primary=primary)
 
     def fate(trial: Trial) -> Fate | None:
-        if trial.block >= blocks or (trial.block >= 4 and trial.condition in OUT):
+        if trial.block >= blocks or trial.condition == halted or (trial.block >= 4 and trial.condition in OUT):
             return None
         wanted = passes[trial.condition] - (2 if trial.task == "task-0" else 0)
         passed = trial.block < wanted
@@ -52,11 +54,14 @@ def campaign(folder: Path, *, blocks: int = 10, passes: Mapping[str, int] = PASS
     if blocks >= 4:
         early = [trial.id for trial in ledgers.trials(plan) if trial.block < 4]
         outcomes = list(Ledger(store, "demo").attempts.outcomes(early))
-        result = halved(outcomes, CONDITIONS, treatment="intent_layer", control="none")
+        names = [name for name in CONDITIONS if name != halted]
+        result = halved(outcomes, names, treatment="intent_layer", control="none")
         decision = Decision(
             number=1, at=1.0, epoch=1, blocks=4, stage=(), outcomes=ledgers.ZERO, amendments=0, result=result
         )
         ledgers.put(store, "demo/decisions/1.json", decision)
+    if halted:
+        Ledger(store, "demo").directives.halt_condition(halted, "its agent crashed")
     return store
 
 
@@ -125,6 +130,23 @@ def test_the_answer(finished: Report) -> None:
     )
 
 
+def test_a_treatment_that_is_halted_was_not_chosen(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, halted="flat_llm"))
+    found = report.analysis.found
+    assert found is not None
+    assert (found.chosen, found.left_out, found.never) == ("placebo", ("preamble_only",), None)
+    said = "Halved as declared: preamble_only (18.8%) was left out after block 4 of 10 and is not tested"
+    assert any(one.startswith(said) for one in report.answer)
+
+
+@pytest.mark.parametrize("halted", ["intent_layer", "none"])
+def test_without_a_side_nothing_is_said_to_come(tmp_path: Path, halted: str) -> None:
+    report = ledgers.read(campaign(tmp_path, blocks=2, halted=halted))
+    assert report.progress.planned == 200
+    assert not any("As declared" in caution for caution in report.cautions)
+    assert f"a side of the comparison is halted: {halted}." in " ".join(report.cautions)
+
+
 def test_losers_have_their_rates_at_their_reps_and_no_test(tmp_path: Path) -> None:
     store = campaign(tmp_path)
     report = ledgers.read(store)
@@ -168,7 +190,7 @@ def test_before_the_halving_nothing_is_left_out(tmp_path: Path) -> None:
     assert found is not None
     assert (found.counts, found.chosen, found.left_out) == ((), None, ())
     assert not any("Halved" in sentence for sentence in report.answer)
-    assert "As declared, two of the four treatments will be left out after block 4." in report.cautions
+    assert "As declared, treatments are left out after block 4." in report.cautions
     assert len(report.analysis.contrasts) == 4
 
 

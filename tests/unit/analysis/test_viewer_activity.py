@@ -26,7 +26,7 @@ TRIALS = trials(FROZEN)
 
 def activity(store: DirectoryStore) -> CampaignActivity:
     planned = {t.id: Planned(t.id, t.task, t.condition, t.rep, t.seed, t.block, t.position) for t in TRIALS}
-    return ActivityReader(store, FROZEN.campaign).read(planned)
+    return ActivityReader(store, FROZEN.campaign).read(planned, len(planned))
 
 
 def written(root: Path, ended: int) -> DirectoryStore:

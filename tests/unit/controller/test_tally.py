@@ -39,6 +39,12 @@ def test_counts_per_condition() -> None:
     assert tally.losses == {LossClass.EVICTED: 1, LossClass.STORE: 1}
 
 
+def test_what_a_halving_leaves_out_is_not_counted() -> None:
+    tally = CampaignTally.of(TRIALS)
+    tally.left_out = 2
+    assert line(tally, 1.0).startswith("0/4 trials, ")
+
+
 def test_time_left_counts_only_what_this_controller_did() -> None:
     tally = CampaignTally.of(TRIALS)
     assert left_s(tally, 10) is None

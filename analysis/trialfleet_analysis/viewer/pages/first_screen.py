@@ -68,7 +68,7 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
     banner = answer.banner if answer else frame_.plan.banner
     chips = [
         _state(found),
-        h("li", f"{found.terminal:,} of {plural(planned, 'trial')} over", class_="chip", id="counts"),
+        h("li", f"{found.trials.num_rows:,} of {plural(planned, 'trial')} over", class_="chip", id="counts"),
         chip(f"{found.blocks:,} of {plural(frame_.reps, 'block')} complete"),
         chip("bundles verified" if found.verified else "bundles not verified"),
         chip("cancelled", "interim") if frame_.cancel else None,
