@@ -91,19 +91,6 @@ def select_halted_cells(cells: Iterable[CellName], halts: Iterable[Halt]) -> fro
     return frozenset(cell for cell in cells if any(halt.covers(*cell) for halt in narrow))
 
 
-def is_out_of_money(
-    plan: Plan, amendments: Sequence[Amendment], costs: Iterable[tuple[str, float | None]]
-) -> bool:
-    """Whether the cost cap allows no other trial. `costs`: of each measured trial, with its condition; None: not
-    known, priced as the dispatcher does. What lost attempts have cost comes on top."""
-    cap, most = effective_cost(plan, amendments), plan.limits.cost_usd
-    if cap is None or most is None:
-        return False
-    metered = {name for name, agent in plan.agents.items() if agent.spec.model is not None}
-    spent = sum(most if cost is None else cost for name, cost in costs if name in metered)
-    return spent + most > cap + 1e-9
-
-
 def ending_look(decisions: Sequence[Decision], amendments: Sequence[Amendment]) -> Decision | None:
     """The look that ended the campaign; None: none did, or reps were added since."""
     end = stopped(decisions)

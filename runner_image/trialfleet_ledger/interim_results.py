@@ -25,7 +25,7 @@ def record_shown_outcomes(
     halted = select_halted_cells(plan.cell_names, ledger.directives.halts())
     return ledger.directives.look(
         planned=planned.trials(plan.cell_names),
-        terminal=len(terminal),
+        terminal=len(over),
         complete_blocks=complete_blocks(plan.cell_names, terminal, planned, halted=halted),
         by=by,
     )

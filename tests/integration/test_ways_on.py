@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import ledgers
 from tests.support.campaign_site import FAST, Site
 from tests.support.plans import CAMPAIGN, make_plan, priced
 from tests.support.simulated_cluster import ClusterBackend
@@ -100,6 +101,15 @@ def run_out_of_money(site: Site) -> Plan:
     return plan
 
 
+def lose_out_of_money(site: Site) -> Plan:
+    """What lost attempts have cost counts."""
+    plan = priced(PLAN, trial=1.0, campaign=1.5)
+    site.cluster.losing = {trial.id for trial in trials(plan)}
+    assert resume(site, plan) is Ending.OUT_OF_MONEY
+    site.cluster.losing = set()
+    return plan
+
+
 def halt_out_of_time(site: Site) -> Plan:
     plan = run_out_of_time(site)
     site.ledger.directives.halt(None, "the key is refused")
@@ -114,7 +124,7 @@ def halt_out_of_money(site: Site) -> Plan:
 
 CAUSES = (
     *(stop_early, halt_campaign, halt_task, halt_condition, run_out_of_time, run_out_of_money),
-    *(halt_out_of_time, halt_out_of_money),
+    *(halt_out_of_time, halt_out_of_money, lose_out_of_money),
 )
 
 
@@ -136,6 +146,16 @@ def test_control_without_the_advised_option_nothing_changes(site: Site, cause: C
     left = read_status(site.store, CAMPAIGN)
     assert left.terminal == before or cause is halt_condition
     assert left.state is not State.COMPLETE
+
+
+def test_a_measurement_that_is_quarantined_has_cost_what_it_says(site: Site) -> None:
+    plan = run_out_of_money(site)
+    [outcome] = site.ledger.attempts.outcomes(sorted(site.ledger.attempts.outcome_ids()))
+    ledgers.quarantine(site.store, plan, outcome, named_plan=outcome.plan)
+    status = read_status(site.store, CAMPAIGN)
+    assert (status.quarantined, status.out_of_money) == (1, True)
+    assert open_campaign(site.store, CAMPAIGN, verify=False).way_on.split("`")[1] == advice(status)
+    assert resume(site, plan) is Ending.OUT_OF_MONEY
 
 
 def remove_trial(site: Site, saved: Path) -> str:

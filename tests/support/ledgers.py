@@ -25,6 +25,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_analysis.tables.table import Table
 from trialfleet_designs.metric import effort
+from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import described, pack
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
@@ -33,6 +34,7 @@ from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.measurements import Coverage, Delivery, Metrics
@@ -254,6 +256,20 @@ def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> 
     start = records.start(trial=trial.id, attempt=attempt, at=NOW, isolation="bubblewrap")
     put(store, f"{campaign}/attempts/{trial.id}/{attempt}/start.json", start)
     return sha256(canonical_json(start))
+
+
+def quarantine(store: DirectoryStore, plan: Plan, outcome: Outcome, *, named_plan: str | None = None) -> None:
+    """The bundle of its last attempt does not match."""
+    record = Quarantine(
+        plan=named_plan,
+        trial=outcome.trial.id,
+        attempt=outcome.attempts,
+        at=NOW,
+        expected=ZERO,
+        found=None,
+        reason="it does not match",
+    )
+    put(store, keys.quarantine(plan.campaign, outcome.trial.id, outcome.attempts), record)
 
 
 def put(store: DirectoryStore, key: str, record: Record) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from trialfleet_analysis.evidence import read_evidence
-from trialfleet_analysis.ledger import Frame, read_frame, read_ledger, record_look
-from trialfleet_analysis.tables.columns import among, numbers, some, texts, truths
+from trialfleet_analysis.ledger import CampaignRecords, Frame, read_frame, read_ledger, record_look
+from trialfleet_analysis.tables.columns import some, texts, truths
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
 from trialfleet_analysis.tables.made_of_rows import attempts_table, trials_table
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
 from trialfleet_analysis.tables.table import Table
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import is_out_of_money
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.spent_money import EndedTrial, is_out_of_money
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.stored_journal import StoredJournal
+from trialfleet_ledger.untrusted import finite
 
 NAMED = 3  # tampered records
 
@@ -44,6 +43,7 @@ class CampaignTables:
     verified: bool
     not_pulled: int
     source: Literal["records", "tables"]
+    out_of_money: bool = False  # the cost cap allows none of the open trials
     sealed: str | None = None  # digest of the tables that the store keeps; None: it keeps none
 
     @property
@@ -59,11 +59,7 @@ class CampaignTables:
     @property
     def way_on(self) -> str:
         """What runs the trials that are missing."""
-        measured = some(self.trials, among(self.trials, "verdict", list(Verdict)))
-        costs = (None if math.isnan(one) else one for one in numbers(measured, "cost_usd").tolist())
-        priced = zip((name or "" for name in texts(measured, "condition")), costs, strict=True)
-        plan, amendments = self.frame.plan, self.frame.amendments
-        return self.frame.describe_way_on(out_of_money=is_out_of_money(plan, amendments, priced))
+        return self.frame.describe_way_on(out_of_money=self.out_of_money)
 
     @property
     def tampered(self) -> str:
@@ -156,7 +152,20 @@ def _from_records(witness: ReadDigests, campaign: str, journal: StoredJournal, *
         attempts=attempts_table(attempt_rows(ledger, evidence)),
         unplanned=unplanned(ledger),
         terminal=len(ledger.outcomes),
+        out_of_money=len(rows) < ledger.planned and _is_out_of_money(store, ledger),
         verified=verify and not not_pulled,
         not_pulled=not_pulled,
         source="records",
     )
+
+
+def _is_out_of_money(store: Store, ledger: CampaignRecords) -> bool:
+    stored = [one for one in ledger.outcomes if one.trial.id not in ledger.replaced]
+    costs = (None if one.scored is None else finite(one.scored.metrics.cost_usd) for one in stored)
+    ended = [
+        EndedTrial(one.trial.id, one.attempts, one.scored is not None, cost)
+        for one, cost in zip(stored, costs, strict=True)
+    ]
+    attempts = (entry.key for entry in store.list(keys.attempts(ledger.plan.campaign)))
+    plan, amendments, gone = ledger.plan, ledger.amendments, ledger.replaced
+    return is_out_of_money(store, plan, amendments, ledger.reps, ended, gone, attempts)

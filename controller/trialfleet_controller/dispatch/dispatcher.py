@@ -36,6 +36,7 @@ from trialfleet_controller.dispatch.trial_steps import TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialState, TrialTable
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.spent_money import price_runs
 from trialfleet_ledger.store.protocol import CredentialsRefused
 from trialfleet_ledger.stored_journal import stand_in_outcome
 from trialfleet_ledger.trial_order import Planned
@@ -164,8 +165,9 @@ class Dispatcher:
         left_out = [mine[trial] for trial in checked.tampered if trial in mine]
         note_outcomes(self._ledger, checked.journal, [trial.id for trial in done])
         self._table.resume([*done, *left_out], begun)
+        budget = self._table.budget
         for trial in left_out:  # what it has cost is not known
-            self._table.earlier(stand_in_outcome(trial.record()), self._table.budget.price(1, None))
+            self._table.earlier(stand_in_outcome(trial.record()), price_runs(1, None, budget.trial))
         self._looks.left_out = frozenset(checked.tampered)
         self._follow(self._stop_conditions.read())
         self._follow_looks(self._looks.read())

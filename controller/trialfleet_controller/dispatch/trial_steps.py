@@ -37,7 +37,9 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss, LossClass
+from trialfleet_ledger.spent_money import price_chain, price_runs
 from trialfleet_ledger.trial_order import Planned
+from trialfleet_ledger.untrusted import finite
 
 UNKNOWN = RunnerTermination()  # nobody saw the runner end
 
@@ -182,8 +184,8 @@ class TrialSteps:
 
     def _cost(self, outcome: Outcome, budget: CampaignBudget) -> float:
         if outcome.attempts == 1 and outcome.scored is not None:
-            return budget.price(1, outcome.scored)
-        return budget.cost(self.ledger.attempts.chain(outcome.trial.id))
+            return price_runs(1, finite(outcome.scored.metrics.cost_usd), budget.trial)
+        return price_chain(self.ledger.attempts.chain(outcome.trial.id), budget.trial)
 
 
 def belongs(gone: RunnerTermination, attempt: StoredAttempt) -> bool:

@@ -15,11 +15,10 @@ from trialfleet_controller.dispatch.queue import Queue
 from trialfleet_controller.dispatch.shards import DispatcherStatus
 from trialfleet_controller.dispatch.tally import CampaignTally
 from trialfleet_ledger.blocks import PlannedReps
-from trialfleet_ledger.fold import Chain, StoredAttempt, score_from
+from trialfleet_ledger.fold import StoredAttempt, score_from
 from trialfleet_ledger.records.outcome import Outcome
-from trialfleet_ledger.records.verdicts import Scored
+from trialfleet_ledger.spent_money import price_chain
 from trialfleet_ledger.trial_order import Planned
-from trialfleet_ledger.untrusted import finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +35,6 @@ class CampaignBudget:
 
     def charged(self, cost: float) -> CampaignBudget:
         return replace(self, spent=self.spent + cost)
-
-    def price(self, agent_runs: int, scored: Scored | None) -> float:
-        """The cost of one trial: the last run as measured, each other run at the maximum, because a lost attempt
-        reports no cost."""
-        if agent_runs == 0:
-            return 0.0
-        known = finite(scored.metrics.cost_usd) if scored is not None else None
-        return agent_runs * self.trial if known is None else known + (agent_runs - 1) * self.trial
-
-    def cost(self, chain: Chain) -> float:
-        """The cost of one trial's ended attempts. It depends on their ends alone, so every reader gets the
-        same."""
-        ends = [(attempt, attempt.end) for attempt in chain if attempt.end is not None]
-        runs = sum(
-            not attempt.intent.score_only and (end.loss is None or end.loss.agent_started) for attempt, end in ends
-        )
-        return self.price(runs, ends[-1][1].scored if ends else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +162,8 @@ class TrialTable:
 
     def charged(self, opened: OpenTrial) -> OpenTrial:
         """Charge the cost of the whole chain, as a resume would: a verdict also says what a lost run had cost."""
-        cost = self.budget.cost(opened.chain) if opened.trial.condition in self._metered else 0.0
+        metered = opened.trial.condition in self._metered
+        cost = price_chain(opened.chain, self.budget.trial) if metered else 0.0
         self.budget = self.budget.charged(cost - opened.charged)
         return replace(opened, charged=cost)
 

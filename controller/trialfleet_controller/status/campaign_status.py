@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, cast
@@ -28,7 +28,6 @@ from trialfleet_ledger.amendments import (
     ends_at,
     explain_void,
     in_force,
-    is_out_of_money,
     planned_reps,
     select_halted_cells,
 )
@@ -42,6 +41,7 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.plurals import plural
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
+from trialfleet_ledger.spent_money import EndedTrial, is_out_of_money
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S
@@ -212,7 +212,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     left_out = [
         one for one in stand_ins if planned.includes((one.trial.task, one.trial.condition), one.trial.block)
     ]
-    stored += [outcome.model_dump(mode="json") for outcome in left_out]
+    gone, stored = {one.trial.id for one in left_out}, [*stored, *(o.model_dump(mode="json") for o in left_out)]
     outcomes = [without_quarantined(outcome, quarantined) for outcome in without_tampered(stored, tampered)]
     halted = select_halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
@@ -246,7 +246,9 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     _count_looks(plan, decisions.records, amended.records, holding, status)
     status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, planned, complete)
     if status.terminal < status.planned:
-        _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
+        attempts, ended = [entry.key for entry in store.list(keys.attempts(campaign))], map(_priced, stored)
+        _count_open(store, plan, reps, done | gone, attempts, status, losses)
+        status.out_of_money = is_out_of_money(store, plan, amended.records, reps, ended, gone, attempts)
     status.halts = [f"{halt.scope}: {halt.reason}" for halt in holding]
     status.cancelled = _cancelled(store, status)
     status.quarantined = len(quarantined)
@@ -258,7 +260,6 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     if status.terminal < status.planned:
         end = ends_at(plan, amended.records, _first_at(claims.records))
         status.out_of_time = end is not None and store.now() >= end
-        status.out_of_money = is_out_of_money(plan, amended.records, _costs(outcomes))
     status.state = _state(status)
     if status.state is State.RUNNING:
         _explain_width(plan, status)
@@ -270,11 +271,10 @@ def _first_at(epochs: Iterable[Epoch]) -> float | None:
     return next((epoch.at for epoch in epochs if epoch.number == 1), None)
 
 
-def _costs(outcomes: Iterable[dict[str, Any]]) -> Iterator[tuple[str, float | None]]:
-    """Of each measured trial, with its condition."""
-    for one in outcomes:
-        if one["scored"] is not None:
-            yield one["trial"]["condition"], finite(one["scored"]["metrics"]["cost_usd"])
+def _priced(outcome: dict[str, Any]) -> EndedTrial:
+    scored = outcome["scored"]
+    cost_usd = None if scored is None else finite(scored["metrics"]["cost_usd"])
+    return EndedTrial(outcome["trial"]["id"], outcome["attempts"], scored is not None, cost_usd)
 
 
 def _explain_width(plan: Plan, status: CampaignStatus) -> None:
@@ -366,27 +366,33 @@ def _rate(conditions: dict[str, ConditionStatus], plan: Plan, outcomes: list[dic
             condition.interim_rate = sum(rates) / len(rates)
 
 
-def _begun(store: Store, campaign: str, of: Set[str]) -> dict[tuple[str, int], set[str]]:
-    """The files of every attempt at these trials, by trial and attempt."""
+def _begun(campaign: str, attempts: Iterable[str], of: Set[str]) -> dict[tuple[str, int], set[str]]:
+    """The files of every attempt at these trials, by trial and attempt. `attempts`: keys."""
     found: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
-    for entry in store.list(keys.attempts(campaign)):
-        key = keys.parse_attempt(campaign, entry.key)
+    for listed in attempts:
+        key = keys.parse_attempt(campaign, listed)
         if key is not None and key.trial in of:
             found[key.trial, key.attempt].add(key.name)
     return found
 
 
 def _count_open(
-    store: Store, plan: Plan, reps: int, done: set[str], status: CampaignStatus, losses: Counter[LossClass]
+    store: Store,
+    plan: Plan,
+    reps: int,
+    done: set[str],
+    attempts: Sequence[str],
+    status: CampaignStatus,
+    losses: Counter[LossClass],
 ) -> None:
-    """Count running attempts, and losses of trials that are not over."""
+    """Count running attempts, and losses of trials that are not over. `attempts`: keys."""
     from trialfleet_ledger.trial_order import trials
 
     campaign = status.campaign
     condition_of = {trial.id: trial.condition for trial in trials(plan, reps)}
     open_trials = condition_of.keys() - done
     ended: dict[str, str] = {}
-    for (trial, n), names in _begun(store, campaign, open_trials).items():
+    for (trial, n), names in _begun(campaign, attempts, open_trials).items():
         if "end.json" in names:
             ended[keys.attempt_file(campaign, trial, n, "end.json")] = trial
         elif "start.json" in names:

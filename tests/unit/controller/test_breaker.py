@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tests.support import records
 from trialfleet_controller.dispatch.breaker import Breaker, Health, Outage, ProviderHealth
 from trialfleet_controller.dispatch.shards import Answers
 from trialfleet_controller.dispatch.trial_table import CampaignBudget
-from trialfleet_ledger.records.measurements import Metrics
-from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Verdict
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
+from trialfleet_ledger.spent_money import price_runs
 
 
 def loss_of(loss: LossClass) -> Loss:
@@ -133,26 +132,20 @@ def test_a_task_that_alone_needs_too_much_room_stops_the_campaign() -> None:
     assert outage.lost("small", HOST_FULL).pause_s(1) == 0
 
 
-def scored(cost: float | None) -> Scored:
-    return records.scored(Verdict.FAILED, metrics=Metrics(cost_usd=cost))
-
-
 def test_the_cap_is_kept_by_reservation() -> None:
     budget = CampaignBudget(cap=10, trial=2)
     assert budget.allows(4)
     assert not budget.allows(5)
-    budget = budget.charged(budget.price(1, scored(0.5)))
+    budget = budget.charged(price_runs(1, 0.5, budget.trial))
     assert budget.spent == 0.5
     assert budget.allows(3)
     assert not budget.allows(4)
 
 
 def test_what_is_unknown_is_taken_as_the_most_it_can_have_been() -> None:
-    budget = CampaignBudget(cap=10, trial=2)
-    assert budget.price(1, None) == 2  # lost
-    assert budget.price(1, scored(None)) == 2  # not measured
-    assert budget.price(3, scored(0.5)) == 4.5  # two lost runs before it
-    assert budget.price(0, None) == 0  # lost before the agent
+    assert price_runs(1, None, 2) == 2  # lost, or not measured
+    assert price_runs(3, 0.5, 2) == 4.5  # two lost runs before it
+    assert price_runs(0, None, 2) == 0  # lost before the agent
 
 
 def test_without_a_cap_everything_may_start() -> None:
