@@ -65,13 +65,15 @@ class DrawnTrials:
     costs: Floats
 
 
-def draw_trials(seed: int, rng: np.random.Generator, *, largest: int = 5) -> DrawnTrials:
-    """As `draw_campaign` has them."""
+def draw_trials(seed: int, rng: np.random.Generator, *, largest: int = 5, kind: str | None = None) -> DrawnTrials:
+    """As `draw_campaign` has them. `kind`: None: the seed's; "halving" is that of no seed."""
     draw = random.Random(seed)
-    kind, turn = KINDS[seed % len(KINDS)], seed // len(KINDS)
+    kind, turn = kind or KINDS[seed % len(KINDS)], seed // len(KINDS)
     odd = ODD[turn // 3 % len(ODD)] if turn % 3 == 2 else None
     tasks, reps = 1 if odd == "one_task" else draw.randint(2, largest), draw.randint(3, 2 * largest)
     names = NAMES[: draw.choice((2, 3)) if kind != "trend" else draw.choice((3, 4))]
+    if kind == "halving":
+        names = (*NAMES, "preamble_only")
     passed = _outcomes(rng, draw, tasks, len(names), reps)
     fixed = replace(_scheme(kind, tasks, names, reps, draw), planned_reps=reps, seed=seed)
     costs = _costs(rng, draw, passed) if kind in METRICS else np.where(np.isfinite(passed), 0.5, np.nan)
@@ -151,7 +153,7 @@ def _vary(fixed: Scheme, turn: int) -> Scheme:
         named = "turns" if turn % 4 == 3 else "cost_usd"
         fixed = replace(fixed, in_place=metric.model_copy(update={"scale": scale, "metric": named}))
     repositories = tuple(f"host/{n % (1, 2, len(fixed.tasks))[turn % 3]}" for n in range(len(fixed.tasks)))
-    if contrast is None or contrast.stop is not None:
+    if contrast is None or contrast.schedule is not None:
         return replace(fixed, repositories=repositories)
     estimand = ("these_tasks", "tasks_like_these", "other_repositories")[turn // 3 % 3]
     return replace(fixed, repositories=repositories, declared=contrast.model_copy(update={"estimand": estimand}))
@@ -177,7 +179,7 @@ def _scheme(kind: str, tasks: int, names: Sequence[str], reps: int, draw: random
         compared = MetricPrimary(metric="cost_usd", treatment=names[0], control=names[1], stop=looks)
         return replace(scheme(tasks, names, reps=reps, declared=False), in_place=compared)
     stop = {"looks": StopRule(looks=2), "bets": AnytimeRule(anytime="half")}.get(kind)
-    primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop)
+    primary = Primary(treatment=names[0], control=names[1], effect=0.3, stop=stop, halve=kind == "halving")
     return scheme(tasks, names, reps=reps, primary=primary)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from tests.support import ledgers
-from tests.support.ledgers import BEFORE_AGENT, MID_RUN, NOW, Fate
+from tests.support.ledgers import BEFORE_AGENT, MID_RUN, Fate
 from tests.support.random_campaigns import DrawnTrials, draw_trials
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.planning.amending import amend
-from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.designs.contrast import Primary
 from trialfleet_ledger.designs.trend import TrendPrimary
@@ -23,7 +23,6 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
-from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -46,9 +45,10 @@ class DrawnLedger:
         return self.plan.campaign
 
 
-def draw_ledger(seed: int, folder: Path, *, largest: int = 3) -> DrawnLedger:
-    """Same seed, same records, but for times."""
-    drawn, draw = draw_trials(seed, np.random.default_rng(seed), largest=largest), random.Random(f"ledger {seed}")
+def draw_ledger(seed: int, folder: Path, *, largest: int = 3, kind: str | None = None) -> DrawnLedger:
+    """Same seed and kind, same records, but for times. `kind`: None: the seed's."""
+    rng, draw = np.random.default_rng(seed), random.Random(f"ledger {seed}")
+    drawn = draw_trials(seed, rng, largest=largest, kind=kind)
     return _Written(drawn, draw, folder).play()
 
 
@@ -72,6 +72,9 @@ class _Written:
             driver.beat()
             if draw.random() < 0.8:
                 driver.end()
+        if self.drawn.kind == "halving":
+            for _ in range(draw.choice((0, 0, 1, 2))):
+                self._halt()
         whole = draw.random() < 0.6
         last = self.plan.reps if whole else draw.randint(0, self.plan.reps)
         self._run(0, last)
@@ -99,9 +102,11 @@ class _Written:
         )
         if draw.random() < 0.2:
             update["wall_clock_s"] = draw.choice((1e-6, 1e6))
-        if draw.random() < 0.2:
+        if draw.random() < (0.6 if self.drawn.kind == "halving" else 0.2):
             update |= {
-                "cost_usd_campaign": draw.choice((0.5, 1e6)),
+                "cost_usd_campaign": draw.choice(
+                    (4.0, 12.0, 40.0) if self.drawn.kind == "halving" else (0.5, 1e6)
+                ),
                 "limits": Limits(cost_usd=1.0),
                 "agents": {
                     name: own.model_copy(update={"spec": own.spec.model_copy(update={"model": "m"})})
@@ -117,8 +122,10 @@ class _Written:
             planned = directives.planned_reps(self.plan)
             if block >= planned.most or (self._ended() and not self._runs_on()):
                 return
+            halted = select_halted_cells(self.plan.cell_names, directives.halts())
             for trial in self._block(block):
-                if not planned.includes((trial.task, trial.condition), block):
+                cell = trial.task, trial.condition
+                if not planned.includes(cell, block) or cell in halted:
                     continue
                 if block == last - 1 and self.draw.random() < open_share:
                     self._begin(trial)
@@ -224,15 +231,6 @@ class _Written:
         every = (self.ledger.attempts.outcome(one) for one in sorted(self.ledger.attempts.outcome_ids()))
         measured = [one for one in every if one is not None and one.scored is not None]
         for one in self.draw.sample(measured, min(len(measured), self.draw.randint(1, 3))):
-            record = Quarantine(
-                plan=self.named,
-                trial=one.trial.id,
-                attempt=one.attempts,
-                at=NOW,
-                expected=ledgers.ZERO,
-                found=None,
-                reason="it does not match",
-            )
-            ledgers.put(self.store, keys.quarantine(self.plan.campaign, one.trial.id, one.attempts), record)
+            ledgers.quarantine(self.store, self.plan, one, named_plan=self.named)
         if measured:
             self.happened.append("quarantined")

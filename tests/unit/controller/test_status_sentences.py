@@ -5,18 +5,30 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support import ledgers, printed_samples, records
 from tests.support.random_ledgers import DrawnLedger, draw_ledger
+from trialfleet_analysis.kept_answer import CampaignAnswer
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_analysis.viewer.addresses import ServedAddresses
+from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+from trialfleet_analysis.viewer.site import CampaignSite
+from trialfleet_analysis.viewer.trial_list import query_of, selected
+from trialfleet_controller.commands.plan import plan
 from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.spent_money import price_chain
+from trialfleet_ledger.trial_order import trials
 
 PARTS = 6
 SEEDS = (63, 866, *range(45))  # 39 and 63 were given reps after their last look; 866: its last trials are dear
@@ -27,9 +39,51 @@ COMPARE_ALIKE = ("fixed", "looks", "bets", "trend")  # without values, and witho
 def test_status_and_report_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: int) -> None:
     printed_samples.leave_out_what_takes_long(monkeypatch)
     for seed in SEEDS[part::PARTS]:
-        drawn = draw_ledger(seed, tmp_path / str(seed))
-        status, report = read_status(drawn.store, drawn.name), ledgers.read(drawn.store, drawn.name)
-        assert contradictions(status) + differences(drawn, status, report) == [], (seed, drawn.happened)
+        assert_agreement(draw_ledger(seed, tmp_path / str(seed)), str(seed))
+
+
+def test_status_and_report_of_halvings_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    printed_samples.leave_out_what_takes_long(monkeypatch)
+    for seed in range(12):
+        assert_agreement(draw_ledger(seed, tmp_path / str(seed), kind="halving"), f"halving {seed}")
+
+
+def assert_agreement(drawn: DrawnLedger, where: str) -> None:
+    status, report = read_status(drawn.store, drawn.name), ledgers.read(drawn.store, drawn.name)
+    found = [*contradictions(status), *differences(drawn, status, report), *other_counts(drawn, status)]
+    assert found == [], (where, drawn.happened)
+
+
+def other_counts(drawn: DrawnLedger, status: CampaignStatus) -> Iterator[str]:
+    """Of the viewer's chip, of what it says of now, of its list, and of `plan`."""
+    watched = WatchedCampaign(drawn.store, drawn.name, compute=_unanswered)
+    tables, counts = watched.state().tables, (status.terminal, status.planned)
+    progress, activity = watched.progress(), watched.activity()
+    listed = selected(tables.trials, query_of({})).num_rows
+    for where, found in (
+        ("page", (tables.trials.num_rows, tables.frame.planned)),
+        ("chip", (progress["terminal"], progress["planned"])),
+        ("now", (activity.terminal, activity.planned)),
+        ("list", (listed, status.planned)),
+    ):
+        if found != counts:
+            yield f"{where}: {found}, not {counts}"
+    if drawn.plan.cost_usd_campaign and status.terminal < status.planned:
+        chains = (
+            Ledger(drawn.store, drawn.name).attempts.chain(one.id) for one in trials(drawn.plan, status.reps)
+        )
+        spent = sum(price_chain(chain, 1.0) for chain in chains)
+        if status.out_of_money != (spent + 1.0 > drawn.plan.cost_usd_campaign + 1e-9):
+            yield f"of {drawn.plan.cost_usd_campaign} {spent} are spent, and out of money is {status.out_of_money}"
+    said = CliRunner().invoke(plan, [f"{drawn.store.url}/{drawn.name}"]).output
+    if not said.startswith(f"{status.planned:,} trial") or f" = {status.planned:,}\n" not in said:
+        yield f"plan: {said.splitlines()[:1]}, not {status.planned}"
+    if (status.state in (State.DECIDED, State.CANCELLED)) > ("and nothing more starts" in said):
+        yield f"plan says of a campaign that is {status.state}: {said.splitlines()[0]}"
+
+
+def _unanswered(_: CampaignTables) -> CampaignAnswer:
+    raise OperatorError("not asked for")
 
 
 def contradictions(status: CampaignStatus) -> list[str]:
@@ -112,3 +166,6 @@ def test_an_outcome_without_a_place_in_the_plan_is_named_and_not_counted(tmp_pat
     assert text[0] == "demo: complete; 8 of 8 trials"
     assert "left out: 1 outcome that the plan has no place for" in text
     assert "Left out: 1 outcome that the plan has no place for." in ledgers.read(store).cautions
+    watched = WatchedCampaign(store, "demo", compute=_unanswered)
+    assert "8 of 8 trials over" in CampaignSite(watched, ServedAddresses()).home({})
+    assert (watched.progress()["terminal"], watched.progress()["planned"]) == (8, 8)
