@@ -24,13 +24,15 @@ from trialfleet_tasks.validate.judge import not_all_ran
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PACKAGES = {"jest": "29.7.0", "mocha": "10.8.2", "vitest": "3.2.4"}
+OLD_MOCHAS = ("1.21.5", "2.5.3", "5.2.0", "6.2.3", "7.2.0")  # where its programs, options or reports changed
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the three runners in node_modules."""
+    """A folder with the three runners in node_modules, and older ones of Mocha."""
     folder = tmp_path_factory.mktemp("runners")
-    (folder / "package.json").write_text(json.dumps({"name": "x", "devDependencies": PACKAGES}))
+    older = {f"mocha-{version}": f"npm:mocha@{version}" for version in OLD_MOCHAS}
+    (folder / "package.json").write_text(json.dumps({"name": "x", "devDependencies": PACKAGES | older}))
     argv = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
     subprocess.run(argv, cwd=folder, check=True, timeout=300)
     return folder
@@ -159,6 +161,27 @@ def test_all_tests_of_javascript_count(results: ResultFormat, installed: Path, t
     assert ended.exit.code == (2 if results == "mocha" else 1)
     assert results == "jest" or len(ended.settings.collected or ()) == len(OUTCOMES)
     assert not_all_ran(ended) is None
+
+
+@pytest.mark.needs("node", "npm")
+@pytest.mark.parametrize("version", OLD_MOCHAS)
+def test_all_tests_of_old_mochas_count_with_their_files(version: str, installed: Path, tmp_path: Path) -> None:
+    """Their reports lack files before 7.2; their options are in test/mocha.opts, which 1 reads too late for us."""
+    modules = tmp_path / "node_modules"
+    modules.mkdir()
+    for package in (installed / "node_modules").iterdir():
+        if package.name not in ("mocha", ".bin"):
+            (modules / package.name).symlink_to(package)
+    shutil.copytree(modules / f"mocha-{version}", modules / "mocha", symlinks=True)
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test/mocha.opts").write_text("--timeout 4000\n" + "--bail --grep b\n" * (version[0] != "1"))
+    (tmp_path / "a.test.js").write_text(REQUIRE + TEST)
+    argv = ("node", "node_modules/mocha/bin/mocha", *COMMANDS["mocha"][1:])
+    ended = run(tmp_path, argv, "mocha", ())
+    assert outcomes(ended) == OUTCOMES, ended.output
+    assert {case.classname for case in ended.cases or ()} == {"a.test.js"}
+    assert ended.settings.taken_back == (() if version[0] == "1" else ("--bail", "--grep"))
+    assert outcomes(run(tmp_path, (*argv, "--grep", "b"), "mocha", ())) == {"s > b": "passed"}
 
 
 @pytest.mark.needs("node", "npm")

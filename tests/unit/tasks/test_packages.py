@@ -31,6 +31,36 @@ def given(files: Mapping[str, str]) -> dict[str, TreeEntry]:
     return tree(**files)
 
 
+def reactor(top: str = "", a: str = "") -> dict[str, str]:
+    """A project of Maven with two modules, and what stands in its poms besides."""
+    parent = "<parent><artifactId>top</artifactId></parent>"
+    names = "<module>a</module><module>b</module><artifactId>top</artifactId>"
+    module = f"{parent}<artifactId>%s</artifactId>%s"
+    return {"pom.xml": f"{names}{top}", "a/pom.xml": module % ("a", a), "b/pom.xml": module % ("b", "")}
+
+
+def needs(name: str, more: str = "") -> str:
+    return f"<dependencies><dependency><artifactId>{name}</artifactId>{more}</dependency></dependencies>"
+
+
+def managed(name: str, more: str = "") -> str:
+    return f"<dependencyManagement>{needs(name, more)}</dependencyManagement>"
+
+
+IMPORT = "<scope>import</scope>"
+MODULES: list[tuple[dict[str, str], str]] = [
+    ({}, "a"),
+    ({"a": needs("junit"), "top": f"<build>{needs('b')}</build>{managed('b')}"}, "a"),
+    ({"a": managed("b")}, "a"),
+    ({"a": needs("b")}, "."),
+    ({"a": f"<build><plugins><plugin><artifactId>b</artifactId></plugin></plugins>{needs('x')}</build>"}, "."),
+    ({"a": needs("${other}")}, "."),
+    ({"a": managed("b", IMPORT)}, "."),
+    ({"top": needs("b")}, "."),
+    ({"top": managed("b", IMPORT)}, "."),
+]
+
+
 @pytest.mark.parametrize(
     ("kind", "files", "path", "package"),
     [
@@ -59,6 +89,7 @@ def given(files: Mapping[str, str]) -> dict[str, TreeEntry]:
         ("rust", {"a/Cargo.toml": "[["}, "a/tests/x.rs", "."),
         ("java", {"pom.xml": "<module>a</module>", "a/pom.xml": ""}, "a/src/test/java/XTest.java", "."),
         ("java", {"pom.xml": "", "a/pom.xml": ""}, "a/src/test/java/XTest.java", "a"),
+        *(("java", reactor(**poms), "a/src/test/java/XTest.java", place) for poms, place in MODULES),
         ("java", {"j/settings.gradle": "", "j/a/build.gradle": ""}, "j/a/src/test/java/XTest.java", "j"),
         ("java", {"build.gradle": "", "a/build.gradle.kts": ""}, "a/src/test/java/XTest.java", "."),
         ("commands", {"a/go.mod": ""}, "a/x", "."),

@@ -55,7 +55,7 @@ def _require_settings(variables: Mapping[str, str], folder: str) -> Mapping[str,
     return {"NODE_OPTIONS": options}
 
 
-_SETTINGS = ("node_settings.cjs", "mocha_collected.cjs", "vitest_settings.mjs")
+_SETTINGS = ("node_settings.cjs", "mocha_collected.cjs", "mocha_report.cjs", "vitest_settings.mjs")
 _PLUGIN = SettingsPlugin({name: Path(__file__).with_name(name) for name in _SETTINGS}, _require_settings)
 FORMATS = (
     ReportFormat(

@@ -110,14 +110,15 @@ function settingsOfMocha(folder) {
   try {
     options = require(path.join(folder, 'lib', 'cli', 'options'));
   } catch {
-    return; // before Mocha 6: it has no configuration files
+    optionsOfOldMocha();
+    return;
   }
   const load = options.loadOptions;
   options.loadOptions = (argv) => {
     const read = load(argv);
     const { MOCHA_OPTIONS } = process.env;
     delete process.env.MOCHA_OPTIONS;
-    const own = load(['--no-config', '--no-package', ...argv]);
+    const own = load(['--no-config', '--no-package', '--no-opts', ...argv]);
     if (MOCHA_OPTIONS !== undefined) process.env.MOCHA_OPTIONS = MOCHA_OPTIONS;
     for (const name of MOCHA) {
       const camel = name.replace(/-(.)/g, (_, letter) => letter.toUpperCase());
@@ -137,6 +138,37 @@ function settingsOfMocha(folder) {
   };
 }
 
+const OLD_MOCHA = {
+  '--bail': 1, '-b': 1, '--grep': 2, '-g': 2, '--fgrep': 2, '-f': 2, '--invert': 1, '-i': 1, '--retries': 2,
+  '--sort': 1, '-S': 1, '--forbid-only': 1, '--forbid-pending': 1,
+}; // option -> how many words it has
+const GIVEN = 'TRIALFLEET_MOCHA_WORDS'; // of the command line, for the second program
+
+// Before Mocha 6 its first program puts the words of test/mocha.opts before those of the command line.
+function optionsOfOldMocha() {
+  let end = process.argv.length - Number(process.env[GIVEN] ?? 0);
+  delete process.env[GIVEN];
+  for (let at = 2; at < end; ) {
+    const [name, value] = process.argv[at].split(/=(.*)/s);
+    const words = value === undefined ? OLD_MOCHA[name] : OLD_MOCHA[name] && 1;
+    if (words) {
+      takenBack.push(process.argv.splice(at, words)[0].split('=')[0]);
+      end -= words;
+    } else {
+      at += 1;
+    }
+  }
+  write(null);
+}
+
+// Before Mocha 7.2 its reporter `json` does not say of which file a test is.
+function nameFilesInReport(folder) {
+  const reporter = path.join(folder, 'lib', 'reporters', 'json.js');
+  if (/\bfile: test\.file\b/.test(fs.readFileSync(reporter, 'utf8'))) return;
+  require(reporter);
+  require.cache[fs.realpathSync(reporter)].exports = require('./mocha_report.cjs');
+}
+
 function settingsOfVitest() {
   const runs = process.argv.includes('run') || process.argv.includes('--run');
   if (runs) process.argv.push(`--reporter=${path.join(__dirname, 'vitest_settings.mjs')}`);
@@ -150,18 +182,33 @@ function mainProgram() {
   }
 }
 
+// Before Mocha 6 the program `mocha` runs `_mocha` in a process of its own; before 2, with an option for its streams
+// that Node no longer has.
+function startsAnother(folder) {
+  const { version } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
+  if (parseInt(version, 10) >= 6 || path.basename(mainProgram()) !== 'mocha') return false;
+  const processes = require('child_process');
+  const { spawn } = processes;
+  process.env[GIVEN] = process.argv.length - 2;
+  processes.spawn = (program, words, options) => spawn(program, words, { stdio: 'inherit', ...options });
+  return true;
+}
+
 function begin() {
   const found = /^(.*[\\/]node_modules[\\/](mocha|jest|jest-cli|vitest|react-scripts))[\\/]/.exec(mainProgram());
   if (!found || !require('worker_threads').isMainThread) return;
   const [, folder, runner] = found;
+  if (runner === 'mocha' && startsAnother(folder)) return;
   // Programs that tests start have the project's own options alone.
   if (runner !== 'react-scripts') {
     const options = (process.env.NODE_OPTIONS ?? '').replace(/--require="[^"]*node_settings\.cjs"/, '').trim();
     if (options) process.env.NODE_OPTIONS = options;
     else delete process.env.NODE_OPTIONS;
   }
-  if (runner === 'mocha') settingsOfMocha(folder);
-  else if (runner === 'vitest') settingsOfVitest();
+  if (runner === 'mocha') {
+    nameFilesInReport(folder);
+    settingsOfMocha(folder);
+  } else if (runner === 'vitest') settingsOfVitest();
   else settingsOfJest();
 }
 

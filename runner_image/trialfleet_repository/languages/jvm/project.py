@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from trialfleet_repository.languages.jvm.preset import GRADLE_FILES
@@ -10,16 +11,58 @@ from trialfleet_repository.languages.manifest_files import file_in, folders_abov
 from trialfleet_repository.trees import ROOT, Tree
 
 _MODULE = re.compile(rb"<module>\s*([^<>\s]+)\s*</module>")
+_NAME = re.compile(rb"<artifactId>\s*([^<>\s]+)\s*</artifactId>")
 
 
 def find_project(tree: Tree, folder: str) -> str:
-    """Maven's: the outermost of the poms that name each other as modules. Gradle's: where its settings are."""
-    found: str | None = None
+    """Maven's: the module of the folder where it needs no other one, which then need not be built; else the
+    outermost of the poms that name each other as modules. Gradle's: where its settings are."""
+    poms: list[str] = []
     for place in folders_above(folder):
         pom = tree.get(file_in(place, "pom.xml"))
-        if pom is not None and (found is None or _relative(found, place) in _modules(pom.data)):
-            found = place
-    return found or _gradle_project(tree, folder)
+        if pom is not None and (not poms or _relative(poms[-1], place) in _modules(pom.data)):
+            poms.append(place)
+    if len(poms) > 1 and _is_alone(tree, poms):
+        return poms[0]
+    return poms[-1] if poms else _gradle_project(tree, folder)
+
+
+def _is_alone(tree: Tree, poms: Sequence[str]) -> bool:
+    """Whether a module, whose pom comes first among those above it, names no other project of the tree."""
+    texts = {path: entry.data for path, entry in tree.items() if path.rpartition("/")[2] == "pom.xml"}
+    above = [file_in(place, "pom.xml") for place in poms]
+    others = {_own_name(texts[path]) for path in texts if path not in above}
+    module, *parents = (texts[path] for path in above)
+    names = _needed_names(module, own=True).union(*(_needed_names(parent, own=False) for parent in parents))
+    return _own_name(module) in names and not any(b"$" in name or name in others for name in names)
+
+
+def _needed_names(pom: bytes, *, own: bool) -> set[bytes]:
+    """Artifacts that a module needs of its own pom, or of one above it: there, plugins may be of other modules."""
+    text, managed = _split(pom, b"dependencyManagement")
+    imported = b"".join(one for one in managed.split(b"</dependency>") if b"<scope>import</scope>" in one)
+    needed = text if own else _split(_split(text, b"build")[0], b"dependencies")[1]
+    return {*_NAME.findall(needed), *_NAME.findall(imported)}
+
+
+def _own_name(pom: bytes) -> bytes:
+    name = _NAME.search(_split(pom, b"parent", b"dependencies", b"build")[0])
+    return name[1] if name else b""
+
+
+def _split(pom: bytes, *names: bytes) -> tuple[bytes, bytes]:
+    """(The text without these elements, theirs).
+
+    >>> _split(b"<a><b>1</b>2</a>", b"b")
+    (b'<a>2</a>', b'1')
+    """
+    inside: list[bytes] = []
+    for name in names:
+        first, *rest = pom.split(b"<%s>" % name)
+        pairs = [part.partition(b"</%s>" % name) for part in rest]
+        inside += [one for one, _, _ in pairs]
+        pom = first + b"".join(after for _, _, after in pairs)
+    return pom, b"".join(inside)
 
 
 def _modules(pom: bytes) -> set[str]:
