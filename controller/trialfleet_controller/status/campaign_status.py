@@ -198,9 +198,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
     every, own = read_outcomes(store, campaign), frozenset(cells)
-    stored = [
-        one for one in every if (cell := _cell(one)) in own and planned.includes(cell, one["trial"]["block"])
-    ]
+    stored = [one for one in every if _cell(one) in own and _includes(planned, one)]
     done = {outcome["trial"]["id"] for outcome in stored}
     if len(done) < planned.trials(cells):
         read_begun(reads, journal, done)
@@ -252,8 +250,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     status.halts = [f"{halt.scope}: {halt.reason}" for halt in holding]
     status.cancelled = _cancelled(store, status)
     status.quarantined = len(quarantined)
-    status.losses = {loss.value: count for loss, count in losses.most_common() if not loss.by_operator}
-    status.stops = {loss.value: count for loss, count in losses.most_common() if loss.by_operator}
+    status.losses, status.stops = (_named(losses, by_operator=operator) for operator in (False, True))
     claims = readable(store, campaign, "epochs", Epoch)
     status.unreadable += claims.unreadable
     status.controller = _controller(store, status, claims.records)
@@ -264,6 +261,14 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     if status.state is State.RUNNING:
         _explain_width(plan, status)
     return status
+
+
+def _includes(planned: PlannedReps, outcome: dict[str, Any]) -> bool:
+    return planned.includes(_cell(outcome), outcome["trial"]["block"])
+
+
+def _named(losses: Counter[LossClass], *, by_operator: bool) -> dict[str, int]:
+    return {loss.value: count for loss, count in losses.most_common() if loss.by_operator is by_operator}
 
 
 def _first_at(epochs: Iterable[Epoch]) -> float | None:
