@@ -38,7 +38,8 @@ def _is_alone(tree: Tree, poms: Sequence[str]) -> bool:
 
 
 def _needed_names(pom: bytes, *, own: bool) -> set[bytes]:
-    """Artifacts that a module needs of its own pom, or of one above it: there, plugins may be of other modules."""
+    """The artifacts that a pom makes a module depend on. `own`: it is the module's own pom; of one above it,
+    what its plugins need is left out."""
     text, managed = _split(pom, b"dependencyManagement")
     imported = b"".join(one for one in managed.split(b"</dependency>") if b"<scope>import</scope>" in one)
     needed = text if own else _split(_split(text, b"build")[0], b"dependencies")[1]
